@@ -3,7 +3,13 @@
 import ast
 import importlib.util
 import inspect
+import os
 import re
+import shlex
+import subprocess
+import sys
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -43,6 +49,59 @@ def test_code_in_the_pages_runs(page):
     space: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
         exec(compile(block, page.name, "exec"), space)
+
+
+#: Packages that `pip install 'capo-learn[cli]'` does not install.
+OTHER_PACKAGES = ["pandas", "pyarrow", "matplotlib", "dask", "distributed", "onnx", "skl2onnx", "fastexcel"]
+
+
+#: A module that Python imports when it starts, so that it does not find the other packages.
+HIDING = """
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in {packages} else find(name, *rest)
+"""
+
+
+def shell_commands(page):
+    """The commands of a page that need no extra but `[cli]`; a Python program in quotes has several lines."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+    text = "".join(block for language, block in blocks if not language)
+    commands = re.findall(r'^\$ ((?:python -c "[^"]*")|capo .*)', text, flags=re.M)
+    return [each for each in commands if "(extra " not in each and "--cluster" not in each]
+
+
+def missing_inputs(command, folder):
+    """The files that a command reads and that an example on the page has not written."""
+    words = shlex.split(command, comments=True)
+    inputs = [word for before, word in pairwise(words) if before not in ("-o", "-c")]
+    return [word for word in inputs if re.search(r"\.\w+$", word) and not (folder / word).exists()]
+
+
+@pytest.mark.optional_packages
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md", "docs/quickstart.md"])
+def test_shell_commands_need_only_the_extra_that_installs_the_command(page, tmp_path):
+    pytest.importorskip("typer")
+    (tmp_path / "sitecustomize.py").write_text(HIDING.format(packages=OTHER_PACKAGES))
+    paths = os.pathsep.join((str(tmp_path), *sys.path))
+    settings = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    done = []
+    for command in shell_commands(ROOT / page):
+        if missing_inputs(command, tmp_path):
+            continue
+        fast = " -a nb --delta none" if re.match("capo (fit|compare) ", command) else ""
+        code = command.partition("  #")[0].partition(" | ")[0] + fast
+        run = partial(subprocess.run, shell=True, cwd=tmp_path, env=settings, capture_output=True, text=True)
+        found = run(code, check=False)
+        assert found.returncode == 0, f"{code}\n{found.stderr}"
+        done.append(command.split()[1])
+    assert {"-c", "fit", "predict", "report"} <= set(done)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The auxiliaries that options name: one by one, in presets."""
+"""The auxiliaries that options name: one by one, in sets."""
 
 import numpy as np
 import polars as pl
@@ -52,16 +52,15 @@ def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "preset", "expected"),
+    ("given", "expected"),
     [
-        (["auto"], None, "auto"),
-        (["nb, linear"], None, ["nb", "linear"]),
-        (["nb", "linear,rf"], None, ["nb", "linear", "rf"]),
-        (None, None, "auto"),
-        (None, "balanced", "auto"),
-        (None, "fast", "fast"),
-        (["fast,nb"], None, ["fast", "nb"]),
+        (["auto"], "auto"),
+        (["fast"], "fast"),
+        (["nb, linear"], ["nb", "linear"]),
+        (["nb", "linear,rf"], ["nb", "linear", "rf"]),
+        (None, "auto"),
+        (["fast,nb"], ["fast", "nb"]),
     ],
 )
-def test_auxiliaries_are_a_list_an_option_each_or_a_preset(given, preset, expected):
-    assert parse_auxiliaries(given, preset) == expected
+def test_auxiliaries_are_a_list_an_option_each_or_a_set(given, expected):
+    assert parse_auxiliaries(given) == expected

@@ -99,9 +99,9 @@ def refused(capsys, sentence, *arguments):
             "the group 'g' is missing in 1 of 2 rows, first in",
         ),
         (GOOD, ("--group", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
-        (GOOD, ("--group", ""), "--group needs the name of a column: got an empty one."),
-        (GOOD, ("--weight", ""), "--weight needs the name of a column: got an empty one."),
-        (GOOD, ("--drop", "x", "--drop", ""), "--drop needs the name of a column: got an empty one."),
+        (GOOD, ("--group", ""), "--group is empty: give it a value, or leave it out."),
+        (GOOD, ("--weight", ""), "--weight is empty: give it a value, or leave it out."),
+        (GOOD, ("--drop", "x", "--drop", ""), "--drop is empty: give it a value, or leave it out."),
         (GOOD, ("--group", "y"), "the column 'y' is given for both --target and --group"),
         (GOOD, ("--group", "x", "--drop", "x"), "the column 'x' is given for both --group and --drop"),
         (
@@ -112,8 +112,8 @@ def refused(capsys, sentence, *arguments):
         (b'[\n {\n  "x": 1, "y": "a"}]', (), "is 'a' in every row"),
         (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv cannot be read as a JSON array of objects"),
         (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
-        (GOOD, ("--preset", "quick"), "--preset must be fast or balanced: got 'quick'"),
-        (GOOD, ("--preset", "fast", "-a", "nb"), "remove one, or add the set to the list, as in -a fast,nb"),
+        (GOOD, ("-m", ""), "--measure is empty: give it a value, or leave it out."),
+        (GOOD, ("--positive", ""), "--positive is empty"),
         (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
         (GOOD, ("--format", "parquet"), "cannot be read as a Parquet file"),
@@ -131,7 +131,7 @@ def test_tables_and_options_that_cannot_be_used(data, options, sentence, capsys,
 def test_all_weights_zero(capsys, tmp_path):
     table().with_columns(w=pl.lit(0)).write_csv(tmp_path / "t.csv")
     arguments = ("-t", "y", *FAST, "--weight", "w", "-o", tmp_path / "m.capo")
-    refused(capsys, "the weights in 'w' are 0 for all rows of 'no'", "fit", tmp_path / "t.csv", *arguments)
+    refused(capsys, "weights are 0 for all rows of the class 'no'", "fit", tmp_path / "t.csv", *arguments)
 
 
 def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):

@@ -242,6 +242,67 @@ def test_targets_that_are_no_labels(column, words, tmp_path, capsys):
     assert words in err
 
 
+@pytest.fixture
+def films(tmp_path):
+    """A table with an age, and with several genres in one column."""
+    rng = np.random.default_rng(0)
+    genres = [
+        "|".join(sorted(rng.choice(["Crime", "Drama", "War"], k, False))) for k in rng.integers(1, 4, 300)
+    ]
+    columns = {"x": rng.normal(size=300), "age": rng.integers(18, 80, 300), "genres": genres}
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("age", "They look like a quantity: make labels from them, such as above a limit or not."),
+        ("genres", "They look like several labels per row: use --label-separator '|'."),
+    ],
+)
+def test_quantities_and_lists_are_classes_only_on_demand(column, words, films, capsys):
+    fit = ("fit", films / "t.csv", "-t", column, *FAST, "-o", films / "m.capo")
+    code, _, err = run(capsys, *fit)
+    assert code == 2
+    assert words in err
+    assert f"If they are classes, use --category {column}." in err
+    assert run(capsys, *fit, "--category", column)[0] == 0
+    (films / "types.toml").write_text(f'[columns]\n{column} = "category"\n')
+    code, _, err = run(capsys, *fit, "--types", films / "types.toml")
+    assert code == 0, err
+    label = run(capsys, "predict", films / "m.capo", films / "t.csv")[1].splitlines()[1].split(",")[0]
+    assert label in pl.read_csv(films / "t.csv", infer_schema=False)[column].to_list()
+    assert run(capsys, "evaluate", films / "m.capo", films / "t.csv")[0] == 0
+
+
+def test_rows_without_a_label_are_left_out_on_demand(tmp_path, capsys):
+    rows = messy().with_columns(y=pl.when(pl.col("town") == "Ulm").then(pl.lit("NA")).otherwise("y"))
+    n_missing = int((rows["y"] == "NA").sum())
+    assert n_missing > 1
+    rows.write_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, *fit)
+    assert code == 2
+    assert f"the target 'y' is missing in {n_missing} of 150 rows" in err
+    assert "--drop-unlabeled" in err
+    code, _, err = run(capsys, *fit, "--drop-unlabeled")
+    assert code == 0
+    assert f"note: {n_missing} rows of 150 without a label left out" in err
+    assert f"{150 - n_missing} rows, " in err
+    assert run(capsys, "compare", *fit[1:-2], "--drop-unlabeled")[0] == 0
+
+
+def test_times_that_could_be_read_in_two_orders_are_noted(tmp_path, capsys):
+    days = [f"{1 + k % 12:02}/{1 + k % 7:02}/2024" for k in range(150)]
+    messy().with_columns(day=pl.Series(days)).write_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "-t", "y", *FAST, "--time", "day", "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, *fit)
+    assert code == 0
+    assert "note: The column 'day' is read as dates" in err
+    assert "These notes are errors because of --strict." in run(capsys, *fit, "--strict")[2]
+
+
 def test_folds_in_the_order_of_time(tables, tmp_path, capsys):
     fit = ("fit", tables / "train.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
     assert run(capsys, *fit, "--time", "day")[0] == 0

@@ -14,9 +14,12 @@ from capo.cli.console import (
     MAX_SECONDS_BETWEEN_LINES,
     CommandInterrupted,
     Console,
+    check_output,
+    describe_output,
     is_stdout,
     printable,
     to_json,
+    write_output,
 )
 from capo.learning.cross_fit import MODEL_PROGRESS
 
@@ -53,11 +56,22 @@ def test_names_from_tables_and_files_cannot_steer_the_terminal(folder, capsys, t
     for command in (
         *(("inspect", path, "-t", "y"), ("show", model), ("evaluate", model, path)),
         *(("explain", model, path, "--row", "1"), ("predict", model, path, "-o", tmp_path / "p.csv")),
+        *(("report", model, path, "-o", tmp_path / "\x1b.html"), ("compare", path, "-t", "y", *FAST)),
     ):
         texts.append(run(capsys, *command))
     assert [code for code, _, _ in texts] == [0] * len(texts)
     texts.append(run(capsys, "fit", tmp_path / "\x1babsent.csv", "-t", "y", "-o", model))
     texts.append(run(capsys, "predict", model, folder / "test.csv"))
+    texts.append(run(capsys, "refit", model, path, "-o", tmp_path / "r.capo"))
+    new = tmp_path / "\x1bnew.csv"
+    table(90, 3).with_columns(word=pl.col("word") + red).rename({"z": red}).write_csv(new)
+    texts.append(run(capsys, "refit", model, new, "-o", tmp_path / "r\x1b.capo"))
+    assert texts[-1][0] == 0
+    for command in ("inspect", "evaluate", "explain", "guarantee"):
+        arguments = (new,) if command == "inspect" else (model, new)
+        texts.append(run(capsys, command, *arguments, "--format", "\x1b"))
+        texts.append(run(capsys, command, *arguments[:-1], tmp_path / "\x1b-none.csv"))
+        assert texts[-1][0] == 2
     assert not any("\x1b" in out + err for _, out, err in texts)
     assert "?[31mred" in texts[1][1]
 
@@ -149,6 +163,15 @@ def test_the_bar_of_a_narrow_terminal_is_one_line(monkeypatch, capsys):
         line = step._line("32 of 99 steps, about 44 s left; C=100: 0.7282 out of fold")
     terminal = Terminal(width=72)
     assert len(terminal.render_lines(line)) == 1
+
+
+def test_what_an_interrupted_command_has_written_is_known(tmp_path):
+    path = tmp_path / "m.json"
+    for content in (b"1", b"2"):  # a new file, and one that is replaced
+        check_output(path)
+        assert describe_output() == "no output file was changed."
+        write_output(content, path, Console(quiet=True))
+        assert describe_output() == f"{path} was already written."
 
 
 def test_an_interruption_is_raised_as_command_interrupted():

@@ -1,13 +1,11 @@
 """``capo explain``: importance of columns, and explanations of rows."""
 
 import json
-from types import SimpleNamespace
+import re
 
 import numpy as np
 import polars as pl
 import pytest
-
-from capo.cli.rows import MAX_ROWS, LabeledOutputs, ReportRows
 
 from .cases import exit_code, run, table
 
@@ -100,34 +98,19 @@ def test_the_report_explains_the_model(capsys, folder, model):
     assert "Worst errors" in page.read_text()
 
 
-def test_kept_rows_are_a_sample_of_all_batches_and_the_worst_of_all_errors():
+def test_values_are_shown_as_in_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
-    X = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(1, 5001)})
-    positive = rng.random(5000) < 0.3
-    decision = rng.normal(size=5000)
-    model = SimpleNamespace(target_type_="binary", classes_=LABELS, label_pair=LABELS)
-    kept = ReportRows(model, seed=0)
-    for start in range(0, 5000, 700):
-        part = slice(start, start + 700)
-        kept.observe(X[part], LabeledOutputs(positive[part], decision[part], None, None, None))
-    sampled = kept.sample["X"]["row"].to_numpy()
-    assert len(set(sampled)) == MAX_ROWS
-    assert abs(sampled.mean() - 2500) < 150
-    np.testing.assert_array_equal(kept.sample["y"] == "yes", positive[sampled - 1])
-    wrong = np.flatnonzero((decision > 0) != positive)
-    worst = wrong[np.argsort(-np.abs(decision[wrong]))][:10]
-    assert [each.row for each in kept.errors] == (worst + 1).tolist()
-    assert [each.values["row"] for each in kept.errors] == [str(row + 1) for row in worst]
-
-
-def test_a_sample_keeps_the_rows_of_a_rare_class():
-    y = np.where(np.arange(9000) % 90 == 0, "yes", "no")
-    kept = ReportRows(SimpleNamespace(target_type_="multiclass"), 0)
-    for start in range(0, 9000, 1000):
-        batch = pl.DataFrame({"row": np.arange(start, start + 1000)})
-        labels = y[start : start + 1000]
-        kept.observe(batch, LabeledOutputs(labels, None, None, None, None))
-    labels = kept.sample["y"]
-    assert (labels == "yes").sum() == 100
-    assert MAX_ROWS <= len(labels) <= MAX_ROWS + 100
-    assert kept.weights[labels == "yes"].sum() / kept.weights.sum() == pytest.approx(100 / 9000)
+    late, x = rng.random(120) < 0.5, rng.normal(size=120)
+    y = np.where(x + 3 * late + rng.normal(size=120) > 1.5, "a", "b")
+    columns = {"OverTime": np.where(late, "Yes", "No"), "x": x, "y": y}
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    model = tmp_path / "m.capo"
+    options = ("-t", "y", "-a", "linear", "--delta", "none", "--folds", "2", "-o", model, "-q")
+    assert exit_code("fit", tmp_path / "t.csv", *options) == 0
+    code, out, _ = run(capsys, "explain", model, tmp_path / "t.csv", "--row", "1")
+    assert code == 0
+    assert f"OverTime = {columns['OverTime'][0]}" in out.partition("row 1:")[2]
+    assert {"Yes", "No"} <= set(re.findall(r"^\w+", out, flags=re.M))  # the effect of the column
+    assert run(capsys, "report", model, tmp_path / "t.csv", "-o", tmp_path / "r.html")[0] == 0
+    errors = (tmp_path / "r.html").read_text().partition("orst errors")[2]
+    assert re.search(r"\b(Yes|No)\b", errors.partition("<script")[0])

@@ -54,3 +54,30 @@ def test_comparisons_are_written_for_reports(folder, model, tmp_path, capsys):
     assert "tuned threshold" in out
     assert json.loads((tmp_path / "c.json").read_text())["folds"] == 2
     assert "a comparison is written to a .json file" in run(capsys, *compare[:-1], tmp_path / "c.csv")[2]
+
+
+def test_a_sheet_of_an_excel_file(folder, model, expected, tmp_path, capsys):
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(tmp_path / "t.xlsx") as book:
+        pl.DataFrame({"a": [1]}).write_excel(book, "notes")
+        table(80, seed=1).write_excel(book, "rows")
+    options = ("predict", model, tmp_path / "t.xlsx")
+    code, out, _ = run(capsys, *options, "--sheet", "rows")
+    assert code == 0
+    assert pl.read_csv(out.encode())["label"].to_list() == expected["label"].to_list()
+    err = run(capsys, *options)[2]
+    assert "has 2 sheets, and the first, 'notes', is read: --sheet chooses another ('rows')." in err
+    assert "has no sheet 'row': it has 'notes', 'rows'." in run(capsys, *options, "--sheet", "row")[2]
+    csv = ("predict", model, folder / "test.csv", "--sheet", "rows")
+    assert "is not an Excel file: leave out --sheet." in run(capsys, *csv)[2]
+
+
+def test_formulas_are_quoted_on_demand(model, tmp_path, capsys):
+    ids = ["=1+1", "+a", "-2+3", "@x", "-5", "plain", "\ttab", "1.5"]
+    rows = table(8).with_columns(pl.Series("=id", ids))
+    rows.write_csv(tmp_path / "t.csv")
+    predict = ("predict", model, tmp_path / "t.csv", "--id", "=id")
+    assert pl.read_csv(run(capsys, *predict)[1].encode())["=id"].to_list() == ids
+    found = pl.read_csv(run(capsys, *predict, "--excel-safe")[1].encode())["'=id"].to_list()
+    assert found == ["'=1+1", "'+a", "'-2+3", "'@x", "-5", "plain", "'\ttab", "1.5"]

@@ -66,7 +66,7 @@ def test_few_groups_are_few_folds(grouped, capsys):
     options = ("-a", "nb", "--delta", "none", "--group", "patient", "-o", grouped / "x.capo")
     code, _, err = run(capsys, "fit", grouped / "few.csv", "-t", "y", *options)
     assert code == 0
-    assert "note: One class has rows in 3 groups only: 3 folds are used, not 5." in err
+    assert "note: One class is in 3 groups only: 3 folds are used, not 5." in err
 
 
 def test_intervals_are_those_of_groups(grouped, capsys):

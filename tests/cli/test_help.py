@@ -11,20 +11,8 @@ import capo
 from .cases import FAST, run
 
 COMMANDS = [
-    "fit",
-    "predict",
-    "evaluate",
-    "guarantee",
-    "adjust",
-    "refit",
-    "compare",
-    "inspect",
-    "explain",
-    "report",
-    "show",
-    "measures",
-    "export",
-    "demo",
+    *("fit", "predict", "evaluate", "guarantee", "adjust", "refit", "compare", "inspect", "explain"),
+    *("report", "show", "measures", "export", "demo"),
 ]
 
 
@@ -56,6 +44,7 @@ def test_help_groups_the_options(capsys):
         "--target",
         "--label",
         "--positive",
+        "--drop",
         "--weight",
         "--group",
         "--time",

@@ -124,7 +124,7 @@ def test_json_of_a_fit_holds_the_rule(folder, tmp_path, capsys):
     result = json.loads(out)
     assert code == 0
     assert np.shape(result["gain_matrix"]) == (3, 3)
-    assert sum(result["class_rows"]) == result["rows"] == 90
+    assert sum(result["class_counts"]) == result["rows"] == 90
 
 
 def test_two_classes_take_a_measure_of_many(folder, tmp_path, capsys):
@@ -148,7 +148,7 @@ BAD = [
     (("-t", "sports", "-t", "arts", "--drop", "arts"), "both --target and --drop"),
     (("-t", "sports,arts", "--label-separator", ";"), "for one target column"),
     (("-t", "tags", "--label-separator", "|"), "two labels or more"),
-    (("-t", "word", "--label-separator", ""), "--label-separator needs a text"),
+    (("-t", "word", "--label-separator", ""), "--label-separator is empty"),
     (("-t", "id"), "1.0 rows per class. Is this the right column?"),
     (("-t", "x"), "They are measurements"),
 ]

@@ -136,7 +136,7 @@ def test_prices_need_two_classes(priced, capsys):
     columns = ("-t", "word", "--cost-fn", "amount")
     code, _, err = run(capsys, "fit", priced / "train.csv", *columns, *FAST, "-o", priced / "x.capo")
     assert code == 2
-    assert "--benefit-tp are for targets of two classes" in err
+    assert "--benefit-tp are for targets and measures of two classes" in err
 
 
 def test_a_negative_price_is_refused_in_prediction(priced, capsys):

@@ -49,7 +49,7 @@ def test_refit_writes_a_model_of_the_new_place(places, capsys):
 def test_refit_as_json(places, capsys):
     arguments = ("refit", places / "m.capo", places / "south.csv", "-o", places / "j.capo", "--json")
     found = json.loads(run(capsys, *arguments)[1])
-    assert set(found["weights"]) == {"old", "nb"}
+    assert set(found["auxiliary_weights"]) == {"old", "nb"}
     assert found["rows"] == 150
 
 

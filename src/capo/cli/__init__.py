@@ -11,7 +11,13 @@ import threading
 from typing import Any, NoReturn
 
 from ..exceptions import CapoError
-from .console import CommandInterrupted, discard_standard_output, prepare_standard_streams, printable
+from .console import (
+    CommandInterrupted,
+    describe_output,
+    discard_standard_output,
+    prepare_standard_streams,
+    printable,
+)
 
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -19,20 +25,20 @@ EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
     prepare_standard_streams()
+    if threading.current_thread() is threading.main_thread():
+        for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+            signal.signal(getattr(signal, name), _exit_on_signal)
     try:
         from . import evaluation, model, prediction, training  # noqa: F401, PLC0415 (they add their commands)
         from .options import app  # noqa: PLC0415 (an extra)
-    except ModuleNotFoundError as error:
-        _exit_missing_package(error)
-    _handle_termination_signals()
-    try:
+
         app()
     except CapoError as error:
         _exit(str(error), EXIT_BAD_INPUT)
     except CommandInterrupted:
-        _exit("interrupted: no output file was changed.", EXIT_INTERRUPTED)
+        _exit(f"interrupted: {describe_output()}", EXIT_INTERRUPTED)
     except ModuleNotFoundError as error:
-        _exit_missing_package(error)
+        _exit(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", EXIT_BAD_INPUT)
     except OSError as error:
         discard_standard_output()
         _exit(f"the output cannot be written: {error.strerror or error}.", EXIT_BAD_INPUT)
@@ -51,20 +57,9 @@ def main() -> None:
         )
 
 
-def _handle_termination_signals() -> None:
-    """Exit through SystemExit on SIGTERM and SIGHUP, so that temporary files are removed."""
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), _exit_on_signal)
-
-
 def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
-    _exit("terminated: no output file was changed.", 128 + number)
-
-
-def _exit_missing_package(error: ModuleNotFoundError) -> NoReturn:
-    _exit(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", EXIT_BAD_INPUT)
+    """Exit through SystemExit, so that temporary files are removed."""
+    _exit(f"terminated: {describe_output()}", 128 + number)
 
 
 def _exit(message: str, code: int) -> NoReturn:

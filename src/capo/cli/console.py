@@ -37,10 +37,12 @@ MAX_SECONDS_BETWEEN_LINES = 300.0
 MIN_SHARE_FOR_TIME_LEFT = 0.05
 #: Characters of a bar on a terminal.
 BAR_WIDTH = 30
-#: The units of the time left; of a unit, at most 100 are shown.
-TIME_UNITS = {"s": 1, "min": 60, "h": 3600}
 #: Endings of files that a model must not replace by mistake.
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
+
+
+#: The output file of the command, as it was before any work was done.
+_output_before: dict[Path, os.stat_result | None] = {}
 
 
 class CommandInterrupted(Exception):
@@ -59,6 +61,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things: ``1 row``, ``1,200 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def to_json(data: Any) -> str:
     r"""Format a result as JSON, which has neither NaN nor infinity: they become null.
 
@@ -75,6 +82,8 @@ def to_json(data: Any) -> str:
 def _replace_non_finite(data: Any) -> Any:
     if isinstance(data, dict):
         return {str(key): _replace_non_finite(value) for key, value in data.items()}
+    if hasattr(data, "tolist"):  # an array, or one number of it
+        data = data.tolist()
     if isinstance(data, list | tuple):
         return [_replace_non_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
@@ -135,16 +144,13 @@ class Console:
         Write results as JSON.
     quiet : bool
         Suppress everything except results and errors.
-
-    Attributes
-    ----------
     strict : bool
         Whether to raise an error in place of a note about training data.
     """
 
     as_json: bool = False
     quiet: bool = False
-    strict: bool = field(default=False, init=False)
+    strict: bool = False
     _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:
@@ -287,25 +293,19 @@ class Step(logging.Handler):
         if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
             return steps
         left = seconds * (self._n_steps - self._n_done) / self._n_done
-        unit, seconds = next((each for each in TIME_UNITS.items() if left < 100 * each[1]), ("h", 3600))
-        n_units = left / seconds
-        return f"{steps}, about {n_units:.{0 if n_units >= 10 else 1}f} {unit} left"
+        number, unit = (
+            (left, "s") if left < 100 else (left / 60, "min") if left < 6000 else (left / 3600, "h")
+        )
+        return f"{steps}, about {number:.{0 if number >= 10 else 1}f} {unit} left"
 
     def _line(self, text: str) -> Any:
         """The line on a terminal, with a bar if the number of models is known."""
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415 (for terminals only)
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415 (does not take brackets for markup)
+        from rich.text import Text  # noqa: PLC0415 (for terminals only; does not take brackets for markup)
 
-        label, text = printable(self.label), printable(text)
-        if not self._n_steps:
-            return Text(f"{label}: {text}" if text else label)
-        line = Table.grid(padding=(0, 1))
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(Text(label), ProgressBar(self._n_steps, self._n_done, width=BAR_WIDTH), Text(text))
-        return line
+        parts = [printable(self.label), printable(text)]
+        if self._n_steps:
+            parts.insert(1, ("━" * (BAR_WIDTH * self._n_done // self._n_steps)).ljust(BAR_WIDTH))
+        return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
 
 def is_stdout(output: Path | None) -> bool:
@@ -362,9 +362,10 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     input may be a file under another name.
     """
     targets = {"standard output": _stat_regular(sys.stdout)}
+    _output_before.clear()
     if output is not None and not is_stdout(output):
         check_writable(output)
-        targets[str(output)] = _stat_regular(output)
+        targets[str(output)] = _output_before[output] = _stat_regular(output)
     for each in inputs:
         source = _stat_regular(sys.stdin if str(each) == "-" else each)
         for name, target in targets.items():
@@ -372,6 +373,15 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
                 raise InvalidInputError(
                     f"{name} is an input file and would be overwritten: name another output."
                 )
+
+
+def describe_output() -> str:
+    """Whether the output file of a command that was ended has been written."""
+    for path, before in _output_before.items():
+        now = _stat_regular(path)
+        if now is not None and (before is None or not os.path.samestat(before, now)):
+            return f"{path} was already written."
+    return "no output file was changed."
 
 
 def _stat_regular(source: Any) -> os.stat_result | None:

@@ -21,7 +21,7 @@ from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
-from .console import Console, Step, format_file_size
+from .console import Console, Step, count, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,10 +48,10 @@ class LoadedModel(NamedTuple):
     schema: Schema
 
 
-def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedModel:
+def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
-        file = open_model(path, trusted=trusted)
+        file = open_model(path, trusted=trusted or ())
     model = file.model
     if not isinstance(model, CAPOClassifier) or not file.manifest.schema:
         raise ModelFileError(
@@ -104,7 +104,7 @@ def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
     for block in table.batches():
         for batch in block.split(BATCH_SIZE):
             yield batch
-            step.progress(f"{batch.first_row + len(batch) - 1:,} rows")
+            step.progress(count(batch.first_row + len(batch) - 1, "row"))
 
 
 def table_sha256(table: TableReader) -> str:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,48 +14,58 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, list_labels
 from . import options
-from .console import Console, check_file_ending, check_output, ignore_broken_pipe, printable, write_output
+from .console import (
+    Console,
+    check_file_ending,
+    check_output,
+    count,
+    ignore_broken_pipe,
+    printable,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
-    from ..estimators import CAPOClassifier
-    from ..io.model_file import Manifest
     from ..io.source import Batch
     from ..io.table_schema import ColumnRoles
     from ..measures import Description
     from ..tables.checks import DataFinding
-    from ..tables.schema import ColumnInfo, FeatureSchema
-
-#: Classes that ``capo show`` lists.
-MAX_LISTED_CLASSES = 20
+    from ..tables.schema import FeatureSchema
 
 
-@options.command("Show what each column of a table is taken for.")
+@options.command()
 def inspect(
-    *,
-    table: options.TableOptions,
+    table: options.Table,
     target: Annotated[
         str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
     ] = None,
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    console: Console,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Show what each column of a table is taken for, why, an example and the share of missing values.
+    """Show what each column of a table is taken for.
 
     \b
-    With --target, notes name what would mislead: columns that give the target away, constant columns, rows
-    that are sorted by the target. The kinds can be written to a file, changed there, and used in training.
+    The output has the reason, an example and the share of missing values. With --target, notes name
+    what would mislead: columns that give the target away, constant columns, rows that are sorted by the
+    target. The kinds can be written to a file, changed there, and used in training.
       capo inspect train.csv --target churned
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
+    from ..io.formats import open_table
     from ..io.table_schema import ColumnRoles
 
-    reader = table.open()
+    console = Console(as_json, quiet)
+    reader = open_table(table, format, delimiter, encoding, sheet)
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
@@ -65,15 +74,25 @@ def inspect(
         console.note(note)
     if output is not None:
         write_output(_format_column_types(features, reader.name).encode(), output, console)
-    n_columns = len(features.columns)
     console.result(
-        f"{reader.name}: {len(batch):,} rows, {n_columns:,} column{'' if n_columns == 1 else 's'}\n\n"
+        f"{reader.name}: {count(len(batch), 'row')}, {count(len(features.columns), 'column')}\n\n"
         f"{features}\n\nTo change a kind, write all of them to a file with -o types.toml, edit it, and train "
         "with 'capo fit --types types.toml'.",
         {
             "table": reader.name,
             "rows": len(batch),
-            "columns": list(map(_column_data, features.columns)),
+            "columns": [
+                {
+                    "name": str(each.key),
+                    "kind": each.kind.name,
+                    "reason": each.reason,
+                    "doubt": each.doubt,
+                    "example": each.example,
+                    "missing_share": each.missing_share,
+                    "is_used": each.kind.role != "none",
+                }
+                for each in features.columns
+            ],
             "findings": [finding._asdict() for finding in findings],
         },
     )
@@ -106,18 +125,6 @@ def _inspect_columns(
     return *infer_features(batch, roles), []
 
 
-def _column_data(column: ColumnInfo) -> dict[str, Any]:
-    return {
-        "name": str(column.key),
-        "kind": column.kind.name,
-        "reason": column.reason,
-        "doubt": column.doubt,
-        "example": column.example,
-        "missing_share": column.missing_share,
-        "is_used": column.kind.role != "none",
-    }
-
-
 def _format_column_types(features: FeatureSchema, table_name: str) -> str:
     """The kinds of a table's columns in TOML, with the reason of each as a comment."""
     from ..tables.schema import KINDS
@@ -144,8 +151,8 @@ def _one_line(text: str) -> str:
     return " ".join(printable(text).splitlines())
 
 
-@options.command("Describe a model file without loading the model.")
-def show(path: str, as_json: bool = False) -> None:
+@options.command()
+def show(model: options.Model, as_json: options.Json = False) -> None:
     """Describe a model file without loading the model.
 
     \b
@@ -153,29 +160,23 @@ def show(path: str, as_json: bool = False) -> None:
     """
     from ..io.model_file import read_manifest
 
-    check_output(None, path)
-    manifest = read_manifest(path)
+    check_output(None, model)
+    manifest = read_manifest(model)
+    schema, labels = manifest.schema, manifest.schema.get("label_names")
+    positive = " (the last is positive)" if manifest.threshold is not None else ""
     versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
     fields = {
         "estimator": manifest.estimator,
         "measure": manifest.measure,
-        "classes": _describe_classes(manifest),
-        "columns": _describe_columns(manifest.schema),
-        "target": manifest.schema.get("target", "") or _label_names(manifest.schema),
-        "groups": manifest.schema.get("group", ""),
+        "classes": f"{list_labels(manifest.classes)}{positive}",
+        "columns": _describe_columns(schema),
+        "target": schema.get("target", "") or (list_labels(labels) if isinstance(labels, list) else ""),
+        "groups": schema.get("group", ""),
         "trained on": manifest.training.get("table", ""),
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
     Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
-
-
-def _describe_classes(manifest: Manifest) -> str:
-    """The labels; of two classes with a threshold the last is positive."""
-    shown = ", ".join(map(repr, manifest.classes[:MAX_LISTED_CLASSES]))
-    n_more = len(manifest.classes) - MAX_LISTED_CLASSES
-    more = f" and {n_more:,} more" if n_more > 0 else ""
-    return f"{shown}{more}" + (" (the last is positive)" if manifest.threshold is not None else "")
 
 
 def _describe_columns(schema: dict[str, Any]) -> str:
@@ -190,31 +191,25 @@ def _describe_columns(schema: dict[str, Any]) -> str:
     return str(schema.get("n_features", "unknown"))
 
 
-def _label_names(schema: dict[str, Any]) -> str:
-    """The target columns of a label matrix."""
-    names = schema.get("label_names")
-    return ", ".join(map(str, names[:MAX_LISTED_CLASSES])) if isinstance(names, list) else ""
-
-
-@options.command("Convert a model to ONNX.")
+@options.command()
 def export(
-    *,
-    model_file: options.ModelOptions,
+    model: options.Model,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
-    quiet: bool = False,
+    trust: options.Trust = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Convert a model to ONNX, for onnxruntime and other runtimes.
+    """Convert a model to ONNX.
 
     \b
       capo export churn.capo churn.onnx
     """
     from ..export.onnx import to_onnx
-    from .inputs import with_raw_tables
+    from .inputs import load_model, with_raw_tables
 
     console = Console(quiet=quiet)
-    check_output(output, model_file.path)
+    check_output(output, model)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
-    loaded = model_file.load(console)
+    loaded = load_model(model, trust, console)
     with console.step("converting"):
         graph = to_onnx(with_raw_tables(loaded.model, loaded.schema), loaded.schema.example_row())
     write_output(graph.SerializeToString(), output, console)
@@ -233,14 +228,14 @@ A measure of two classes by its plain name, such as f1, is then averaged over th
 ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
 
 
-@options.command("List the measures and when to use them.")
+@options.command()
 def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    as_json: bool = False,
+    as_json: options.Json = False,
 ) -> None:
-    """List the measures: formula, parameters, and when to use them.
+    """List the measures and when to use them.
 
     \b
       capo measures
@@ -252,7 +247,7 @@ def measures(
     console, binary = Console(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         table = _format_measures(list(binary.values()))
-        console.result(table, [_measure_data(each) for each in binary.values()])
+        console.result(table, [each._asdict() for each in binary.values()])
         return
     many = {each.name: each for each in (*multilabel.describe(), *multiclass.describe())}
     found = binary.get(name) or many.get(name)
@@ -270,15 +265,7 @@ def measures(
         *(f"  parameter   {key}, default {default!r}" for key, default in found.parameters.items()),
         f"  example     capo fit table.csv --target y --measure {found.name}{example} -o m.capo",
     ]
-    console.result("\n".join(lines), _measure_data(found))
-
-
-def _measure_data(description: Description) -> dict[str, Any]:
-    parameters = {
-        name: None if default in (None, math.inf) else default
-        for name, default in description.parameters.items()
-    }
-    return {**description._asdict(), "parameters": parameters}
+    console.result("\n".join(lines), found._asdict())
 
 
 def _format_measures(descriptions: list[Description]) -> str:
@@ -321,12 +308,12 @@ or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, anothe
 """
 
 
-@options.command("Show a comparison on scikit-learn's digits dataset.")
+@options.command()
 def demo() -> None:
-    """Compare capo with simpler methods on scikit-learn's digits, and adapt a yes-or-no rule.
+    """Show a comparison on scikit-learn's digits.
 
     \b
-    The data comes with scikit-learn.
+    It also adapts a rule that only says yes or no. The data comes with scikit-learn.
       capo demo
     """
     with ignore_broken_pipe():
@@ -393,23 +380,17 @@ def adapt_rule(X: FloatArray, X_test: FloatArray, y: BoolArray, y_test: BoolArra
     rule, f1 = TwoPixelRule(), measures.get("f1")
     model = CAPOClassifier(f1, auxiliaries=[("rule", rule)], delta="rbf", random_state=0).fit(X, y)
     alone, adapted = f1.score(y_test, rule.predict(X_test) - 0.5), model.score(X_test, y_test)
-    title = "A yes-or-no rule adapted"
+    title, path = "A yes-or-no rule adapted", f"{'C':>9}  f1 out of fold"
+    for C, score in zip(model.cv_results_["param_C"], model.cv_results_["test_score"], strict=True):
+        remark = "  <- chosen" if C == model.C_ else "  rule without delta function" if C == 0 else ""
+        path += f"\n{C:>9.3g}  {score:>14.4f}{remark}"
     return (
         f"\n{title}\n{'-' * len(title)}\n"
         "The rule predicts positive if two pixels in the middle of the image are dark. It gives no\n"
         "probabilities and cannot be trained. CAPOClassifier takes its predictions as they are, and a delta\n"
         "function on the pixels (delta='rbf') learns to correct them for F1.\n\n"
         f"f1 on {len(y_test):,} test rows: rule alone {alone:.4f}, adapted {adapted:.4f}\n\n"
-        f"{_format_path(model)}\n\n"
+        f"{path}\n\n"
         f"certificate: primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g}\n"
         "The primal value is the objective of this model; no weights give a lower one than the dual value.\n"
     )
-
-
-def _format_path(model: CAPOClassifier) -> str:
-    """The score of each C that was tried; C = 0 keeps the rule without the delta function."""
-    lines = [f"{'C':>9}  f1 out of fold"]
-    for C, score in zip(model.cv_results_["param_C"], model.cv_results_["test_score"], strict=True):
-        remark = "  <- chosen" if C == model.C_ else "  rule without delta function" if C == 0 else ""
-        lines.append(f"{C:>9.3g}  {score:>14.4f}{remark}")
-    return "\n".join(lines)

@@ -1,25 +1,17 @@
 """The application with its plain-text help, and the options that commands share."""
 # ruff: noqa: D301
 
-from __future__ import annotations
-
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_origin
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..exceptions import InvalidInputError
-from .console import Console, discard_standard_output
-
-if TYPE_CHECKING:
-    from ..io.formats import TableReader
-    from .inputs import LoadedModel
+from .console import discard_standard_output
 
 COLUMNS, MODEL, READING, OUTPUT = "Columns", "Model", "Reading the table", "Output"
 ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
@@ -90,46 +82,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_HELP_WIDTH},
 )
-
-
-def command(short_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a function to the application: its parameters are the options, its docstring is the help.
-
-    An option is described in `OPTIONS` by the name of its parameter, or in the annotation. A parameter whose
-    type is a dataclass stands for the options that are the fields of the class.
-    """
-
-    def add(function: Callable[..., None]) -> Callable[..., None]:
-        groups: dict[str, tuple[Any, list[str]]] = {}
-        parameters: list[inspect.Parameter] = []
-        for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            group, found = parameter.annotation, [parameter]
-            if is_dataclass(group):
-                found = list(inspect.signature(cast("type", group), eval_str=True).parameters.values())
-                groups[parameter.name] = group, [each.name for each in found]
-            parameters += map(_describe, found)
-
-        def run(**values: Any) -> None:
-            grouped = {
-                name: group(**{field: values.pop(field) for field in fields})
-                for name, (group, fields) in groups.items()
-            }
-            function(**values, **grouped)
-
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__doc__ = function.__doc__
-        app.command(function.__name__, cls=GroupedHelpCommand, short_help=short_help)(run)
-        return function
-
-    return add
-
-
-def _describe(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A parameter with its option in the annotation."""
-    annotation = parameter.annotation
-    if get_origin(annotation) is not Annotated:
-        annotation = Annotated[annotation, OPTIONS[parameter.name]]
-    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=annotation)
+#: Adds a function to the application: its parameters are the options, its docstring is the help.
+command = partial(app.command, cls=GroupedHelpCommand)
 
 
 def _show_version(requested: bool) -> None:
@@ -171,240 +125,116 @@ def _complete_measure_names() -> list[str]:
     return sorted({*measures.names(), *multiclass.names(), *multilabel.names()})
 
 
+def _refuse_empty(parameter: typer.CallbackParam, value: Any) -> Any:
+    """Raise if a text is empty, as an unset variable in a script is."""
+    if value == "" or (isinstance(value, list) and "" in value):
+        raise InvalidInputError(f"{parameter.opts[0]} is empty: give it a value, or leave it out.")
+    return value
+
+
 def option(panel: str, declaration: str, help: str, **settings: Any) -> Any:
     """An option in a panel of the help, declared by its flags and its metavar: ``--output -o FILE``."""
     words = declaration.split()
     metavar = None if words[-1].startswith("-") else words.pop()
+    settings = {"callback": _refuse_empty, **settings}
     return typer.Option(*words, metavar=metavar, help=help, rich_help_panel=panel, **settings)
 
 
-def _refuse_empty(parameter: typer.CallbackParam, value: Any) -> Any:
-    """Raise if a name is empty, as an unset variable in a script is."""
-    if value == "" or (isinstance(value, list) and "" in value):
-        raise InvalidInputError(f"{parameter.opts[0]} needs the name of a column: got an empty one.")
-    return value
-
-
-column_option = partial(option, COLUMNS, callback=_refuse_empty)
+column_option = partial(option, COLUMNS)
 model_option = partial(option, MODEL)
 reading_option = partial(option, READING)
 output_option = partial(option, OUTPUT)
+other_option = partial(option, OTHER_OPTIONS)
 
+# The options that several commands have; those of one command are in its signature.
+Text = str | None
+Texts = list[str] | None
 
-#: The options of commands by the names of their parameters.
-OPTIONS = {
-    "trust": option(
-        OTHER_OPTIONS,
-        "--trust TYPE",
-        "Load this type although capo cannot verify that it is safe; repeatable.",
-    ),
-    "table": typer.Argument(
-        metavar="TABLE",
-        help="CSV, TSV, Parquet, Feather, JSON, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a "
-        "pattern of several, such as 'part-*.csv', or a folder; - for standard input.",
-    ),
-    "format": reading_option(
-        "--format NAME",
-        "csv, parquet, feather, json, jsonl, excel or svmlight; by default detected from the file.",
-    ),
-    "delimiter": reading_option(
-        "--delimiter CHARACTER", "Separator of values: , ; | or tab; by default detected from the header."
-    ),
-    "encoding": reading_option(
-        "--encoding NAME", "Encoding of a text file that is not UTF-8, such as cp1252."
-    ),
-    "targets": column_option(
-        "--target -t COLUMN",
-        "Column with the labels of two or more classes; several columns of 0 and 1, by repeating "
-        "the option or as a,b,c, if a row may have several labels.",
-    ),
-    "label_separator": option(
-        COLUMNS,
-        "--label-separator TEXT",
-        "The target column has several labels per row, with this text between them.",
-    ),
-    "positive": option(
-        COLUMNS,
-        "--positive LABEL",
-        "Label of the positive class; by default the one that means yes, or the larger.",
-    ),
-    "weight": column_option("--weight COLUMN", "Column with the sample weights."),
-    "group": column_option(
-        "--group COLUMN",
-        "Column of groups, such as patients: the rows of a group are held out together. Not a feature.",
-    ),
-    "time": column_option(
-        "--time COLUMN", "Column with dates or numbers: folds predict later rows from earlier ones."
-    ),
-    "drop": column_option("--drop COLUMN", "Ignore this column; repeatable."),
-    "ids": column_option(
-        "--id COLUMN", "Identifier: copied to the predictions, not used as a feature; repeatable."
-    ),
-    "categories": column_option(
-        "--category COLUMN", "Treat this column of numbers as categories; repeatable."
-    ),
-    "types": option(
-        COLUMNS, "--types FILE", "Kinds of columns in TOML, as 'capo inspect -o FILE' writes them."
-    ),
-    "strict": option(COLUMNS, "--strict", "Treat notes about misleading data as errors."),
-    "measure": model_option(
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
+Trust = Annotated[Texts, other_option("--trust TYPE", "Load this type, which may be unsafe; repeatable.")]
+ModelOutput = Annotated[Path, output_option("--output -o FILE", "Model file to write.")]
+
+TABLE_HELP = (
+    "CSV, TSV, Parquet, Feather, JSON, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a pattern of "
+    "several, such as 'part-*.csv', or a folder; - for standard input."
+)
+Table = Annotated[str, typer.Argument(metavar="TABLE", help=TABLE_HELP)]
+Format = Annotated[
+    Text, reading_option("--format NAME", "csv, parquet, feather, json, jsonl, excel or svmlight.")
+]
+Delimiter = Annotated[Text, reading_option("--delimiter CHARACTER", "Separator of values: , ; | or tab.")]
+Encoding = Annotated[Text, reading_option("--encoding NAME", "Encoding if it is not UTF-8, such as cp1252.")]
+Sheet = Annotated[Text, reading_option("--sheet NAME", "Sheet of an Excel file; by default the first.")]
+Cluster = Annotated[
+    Text,
+    reading_option("--cluster ADDRESS", "Use a Dask cluster: local, local:4 (workers) or tcp://host:8786."),
+]
+PartitionRows = Annotated[
+    int | None, reading_option("--partition-rows NUMBER", "Rows of a part; by default up to 200,000.", min=20)
+]
+
+TARGET_HELP = (
+    "Column with the labels of two or more classes; several columns of 0 and 1, by repeating the option or "
+    "as a,b,c, if a row may have several labels."
+)
+Targets = Annotated[Texts, column_option("--target -t COLUMN", TARGET_HELP)]
+LabelSeparator = Annotated[
+    Text, column_option("--label-separator TEXT", "Text between the labels of a row, if it may have several.")
+]
+DropUnlabeled = Annotated[bool, column_option("--drop-unlabeled", "Leave out rows whose label is missing.")]
+Positive = Annotated[
+    Text,
+    column_option("--positive LABEL", "Positive class; by default the one that means yes, or is larger."),
+]
+Weight = Annotated[Text, column_option("--weight COLUMN", "Column with the sample weights.")]
+Group = Annotated[
+    Text, column_option("--group COLUMN", "Rows of a group, such as a patient, are held out together.")
+]
+Time = Annotated[
+    Text, column_option("--time COLUMN", "Dates or numbers: folds predict later rows from earlier ones.")
+]
+Drop = Annotated[Texts, column_option("--drop COLUMN", "Ignore this column; repeatable.")]
+Ids = Annotated[Texts, column_option("--id COLUMN", "Copy to the predictions, and do not learn from it.")]
+Categories = Annotated[
+    Texts, column_option("--category COLUMN", "Treat numbers as categories, a target as classes; repeatable.")
+]
+Types = Annotated[
+    Path | None, column_option("--types FILE", "Kinds of columns, as 'capo inspect -o FILE' writes them.")
+]
+Strict = Annotated[bool, column_option("--strict", "Treat notes about misleading data as errors.")]
+
+Measure = Annotated[
+    Text,
+    model_option(
         "--measure -m MEASURE",
         "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
         show_default="f1, or cost if prices are given",
         autocompletion=_complete_measure_names,
     ),
-    "measure_args": model_option(
+]
+MeasureArgs = Annotated[
+    Texts,
+    model_option(
         "--measure-arg NAME=VALUE",
-        "Parameter of the measure, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; "
-        "repeatable.",
+        "Parameter, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; repeatable.",
     ),
-    "cost_fp": model_option(
-        "--cost-fp COLUMN|NUMBER",
-        "What a false positive costs: a column with the amount of each row, or a number for all "
-        "rows. Makes 'cost' the measure.",
-    ),
-    "cost_fn": model_option(
-        "--cost-fn COLUMN|NUMBER", "What a missed positive costs: a column, or a number."
-    ),
-    "benefit_tp": model_option(
-        "--benefit-tp COLUMN|NUMBER", "What a true positive is worth: a column, or a number."
-    ),
-    "auxiliaries": model_option(
-        "--auxiliaries -a NAMES",
-        "Classifiers to combine and adapt: auto, or a comma-separated list of boosting, quick, trees, "
-        "full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
-        show_default="auto",
-    ),
-    "preset": model_option(
-        "--preset NAME",
-        "Which built-in classifiers to combine: fast (about a quarter of the time) or balanced. Not "
-        "together with --auxiliaries.",
-        show_default="balanced",
-    ),
-    "delta": model_option(
-        "--delta NAME", "Features of the delta function, which corrects the auxiliaries: linear, rbf or none."
-    ),
-    "path": typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'."),
-    "output": output_option("--output -o FILE", "Model file to write."),
-    "jobs": model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores."),
-    "seed": option(OTHER_OPTIONS, "--seed NUMBER", "Random seed.", min=0, max=MAX_SEED),
-    "as_json": output_option("--json", "Print the result as JSON."),
-    "quiet": output_option("--quiet -q", "Suppress progress messages and notes."),
-    "cluster": reading_option(
-        "--cluster ADDRESS",
-        "Use a Dask cluster, whose workers read the rows: local, local:4 (workers) or tcp://host:8786.",
-    ),
-    "partition_rows": reading_option(
-        "--partition-rows NUMBER",
-        "Rows of a part, which are read at once. By default 200,000, or fewer with more than 20 columns.",
-        min=20,
-    ),
-    "out_of_core": reading_option(
-        "--out-of-core WHEN",
-        "Read the table in parts, without a cluster: auto, if the training needs more memory than "
-        "there is; yes or no.",
-    ),
-    "sample_size": reading_option(
-        "--sample-size NUMBER",
-        "Rows that the auxiliaries are trained on if the table is read in parts.",
-        min=20,
-    ),
-    "prevalence": model_option(
-        "--prevalence SHARE", "Share of positives in the new population, if it is known."
-    ),
-    "constraint": model_option(
-        "--constraint LIMIT",
-        "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
-        "fpr or positive_rate; by default that of the model's measure.",
-    ),
-    "confidence": model_option(
-        "--confidence NUMBER",
-        "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
-    ),
-    "objective": model_option(
-        "--objective MEASURE",
-        "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
-    ),
-    "rows": model_option("--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."),
-    "columns": column_option(
-        "--column COLUMN", "Explain this column only; repeatable. By default all columns."
-    ),
-    "max_rows": model_option("--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2),
-    "comparison": option(
-        OTHER_OPTIONS, "--comparison FILE", "Output of 'capo compare --json' to include in the report."
-    ),
-    "explain": output_option(
-        "--explain/--no-explain",
-        "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
-        "rows for each column.",
-    ),
-}
+]
+CostFP = Annotated[
+    Text, model_option("--cost-fp COLUMN|NUMBER", "What a false positive costs; makes 'cost' the measure.")
+]
+CostFN = Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")]
+BenefitTP = Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")]
+AUXILIARIES_HELP = (
+    "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
+    "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "
+    "rbfnet; repeatable."
+)
+Auxiliaries = Annotated[Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")]
+Delta = Annotated[
+    str, model_option("--delta NAME", "Features that correct the auxiliaries: linear, rbf or none.")
+]
+Jobs = Annotated[int, model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")]
 
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The model file of a command."""
-
-    path: str
-    trust: list[str] | None = None
-
-    def load(self, console: Console) -> LoadedModel:
-        """Load the model."""
-        from .inputs import load_model  # noqa: PLC0415 (slow to load)
-
-        return load_model(self.path, self.trust or (), console)
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """The table of a command, and how to read it."""
-
-    table: str
-    format: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-
-    def open(self) -> TableReader:
-        """The reader of the table."""
-        from ..io.formats import open_table  # noqa: PLC0415 (slow to load)
-
-        return open_table(self.table, format=self.format, delimiter=self.delimiter, encoding=self.encoding)
-
-
-@dataclass(frozen=True)
-class UnlabeledTableOptions(TableOptions):
-    """A table that may be left out."""
-
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE", help="Rows of the new population; labels are not needed.", show_default=False
-        ),
-    ] = ""
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """What is trained, and from which columns."""
-
-    targets: list[str] | None = None
-    label_separator: str | None = None
-    positive: str | None = None
-    weight: str | None = None
-    group: str | None = None
-    time: str | None = None
-    drop: list[str] | None = None
-    ids: list[str] | None = None
-    categories: list[str] | None = None
-    types: Path | None = None
-    strict: bool = False
-    measure: str | None = None
-    measure_args: list[str] | None = None
-    cost_fp: str | None = None
-    cost_fn: str | None = None
-    benefit_tp: str | None = None
-    auxiliaries: list[str] | None = None
-    preset: str | None = None
-    delta: str = "linear"
-    jobs: int = 1
-    seed: int = 0
+Seed = Annotated[int, other_option("--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
+Json = Annotated[bool, output_option("--json", "Print the result as JSON.")]
+Quiet = Annotated[bool, output_option("--quiet -q", "Suppress progress messages and notes.")]

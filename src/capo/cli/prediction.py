@@ -10,41 +10,40 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from ..exceptions import InvalidInputError
 from . import options
 from .console import Console, check_file_ending, check_model_output, check_output, is_stdout, open_output
 
 
-@options.command("Predict a label and a probability for each row.")
+@options.command()
 def predict(
-    *,
-    model_file: options.ModelOptions,
-    table: options.TableOptions,
+    model: options.Model,
+    table: options.Table,
     output: Annotated[
         Path | None,
         options.output_option(
-            "--output -o FILE",
-            "CSV, TSV or JSON lines file, also .gz, or Parquet file to write; by default CSV to "
-            "standard output.",
+            "--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."
         ),
     ] = None,
     ids: Annotated[
-        list[str] | None,
-        options.column_option(
-            "--id COLUMN",
-            "Column to copy to the predictions; by default those named in training; repeatable.",
-        ),
+        options.Texts, options.column_option("--id COLUMN", "Column to copy; by default those of training.")
     ] = None,
-    cluster: str | None = None,
-    partition_rows: int | None = None,
-    json: Annotated[
-        bool,
-        options.output_option(
-            "--json",
-            "Print how the rows differ from the training rows as JSON; needs --output.",
-        ),
+    excel_safe: Annotated[
+        bool, options.output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
     ] = False,
-    quiet: bool = False,
+    cluster: options.Cluster = None,
+    partition_rows: options.PartitionRows = None,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    trust: options.Trust = None,
+    as_json: Annotated[
+        bool, options.output_option("--json", "Print how the rows differ from training; needs --output.")
+    ] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict a label and a probability for each row of a table.
 
@@ -62,17 +61,18 @@ def predict(
       capo predict churn.capo new.csv --id customer | head
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
     """
+    from ..io.formats import open_table
     from . import inputs, rows
 
-    console = Console(json, quiet)
-    reader = table.open()
+    console = Console(as_json, quiet)
+    reader = open_table(table, format, delimiter, encoding, sheet)
     content = "predictions are written to .csv, .tsv or .jsonl files, also with .gz, or to .parquet files"
     check_file_ending(output, rows.PREDICTION_ENDINGS, content)
-    check_output(output, *reader.paths, model_file.path)
-    loaded = model_file.load(console)
+    check_output(output, *reader.paths, model)
+    loaded = inputs.load_model(model, trust, console)
     schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
-    predict_batch = partial(rows.predict_rows, loaded, schema)
-    if json and is_stdout(output):
+    predict_batch = partial(rows.predict_batch, loaded, schema)
+    if as_json and is_stdout(output):
         raise InvalidInputError(
             "--json prints the drift report, so that the predictions need a file: name one with --output."
         )
@@ -81,7 +81,7 @@ def predict(
     with (
         console.step("predicting") as step,
         open_output(output) as stream,
-        rows.open_writer(stream, output) as write,
+        rows.open_writer(stream, output, excel_safe=excel_safe) as write,
     ):
         batches = inputs.read_batches(reader, step)
         first = next(batches)
@@ -94,27 +94,36 @@ def predict(
             for predicted in found:
                 drift.observe(predicted)
                 write(predicted.frame)
-    if quiet and not json:
+    if quiet and not as_json:
         return
     with console.step("comparing with the training rows"):
         drift.estimate_prevalence()
     for line in drift.lines():
         console.log(f"new rows: {line}")
-    if json:
+    if as_json:
         console.result("", drift.to_dict())
 
 
-@options.command("Adjust a model to another share of positives.")
+@options.command()
 def adjust(
-    *,
-    model_file: options.ModelOptions,
-    table: options.UnlabeledTableOptions,
-    output: Path,
-    prevalence: float | None = None,
-    seed: int = 0,
-    console: Console,
+    model: options.Model,
+    output: options.ModelOutput,
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Rows of the new population.", show_default=False)
+    ] = "",
+    prevalence: Annotated[
+        float | None, options.model_option("--prevalence SHARE", "Share of positives there, if it is known.")
+    ] = None,
+    seed: options.Seed = 0,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    trust: options.Trust = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Adjust a model to a population with another share of positives than its training table.
+    """Adjust a model to another share of positives.
 
     \b
     The share of positives is estimated from unlabeled rows, with an interval; probabilities and threshold
@@ -122,22 +131,24 @@ def adjust(
       capo adjust churn.capo new.csv -o new.capo
       capo adjust churn.capo --prevalence 0.02 -o rare.capo
     """
-    from .inputs import save_model
+    from ..io.formats import open_table
+    from .inputs import load_model, save_model
 
+    console = Console(as_json, quiet)
     reader, X = None, None
-    if table.table:
-        reader = table.open()
+    if table:
+        reader = open_table(table, format, delimiter, encoding, sheet)
     elif prevalence is None:
         raise InvalidInputError("name a table with rows of the new population, or pass --prevalence.")
-    check_model_output(output, *([] if reader is None else reader.paths), model_file.path)
-    loaded = model_file.load(console)
+    check_model_output(output, *([] if reader is None else reader.paths), model)
+    loaded = load_model(model, trust, console)
     if reader is not None:
         with console.step(f"reading {reader.name}"):
             X = loaded.schema.features(reader.read())
     with console.step("adjusting"):
-        model = loaded.model.for_population(X, prevalence=prevalence, random_state=seed)
-    save_model(model, output, loaded.schema, loaded.manifest.training, console)
-    before, after, population = loaded.model.threshold_, model.threshold_, model.population_
+        adjusted = loaded.model.for_population(X, prevalence=prevalence, random_state=seed)
+    save_model(adjusted, output, loaded.schema, loaded.manifest.training, console)
+    before, after, population = loaded.model.threshold_, adjusted.threshold_, adjusted.population_
     assert population is not None
     threshold = f"positive above a probability of {after:.4g}, before {before:.4g}"
     console.result(
@@ -146,22 +157,37 @@ def adjust(
     )
 
 
-@options.command("Choose a threshold that keeps a constraint on new rows.")
+@options.command()
 def guarantee(
-    *,
-    model_file: options.ModelOptions,
-    table: options.TableOptions,
+    model: options.Model,
+    table: options.Table,
     output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
-    constraint: str | None = None,
-    confidence: float | None = None,
-    objective: str | None = None,
-    seed: int = 0,
-    console: Console,
+    constraint: Annotated[
+        options.Text,
+        options.model_option("--constraint LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'."),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        options.model_option("--confidence NUMBER", "Probability that it holds; 0.95 by default."),
+    ] = None,
+    objective: Annotated[
+        options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
+    ] = None,
+    seed: options.Seed = 0,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    trust: options.Trust = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Choose a threshold that keeps a constraint on new rows with a stated confidence.
+    """Choose a threshold that keeps a constraint on new rows.
 
     \b
-    TABLE holds labeled calibration rows that the model was not trained on. If no threshold passes the exact
+    The constraint, on precision, fdr, npv, recall, fnr, specificity, fpr or positive_rate, holds with a
+    stated confidence; by default it is that of the model's measure. --objective is recall by default.
+    TABLE has labeled calibration rows that the model was not trained on. If no threshold passes the exact
     test, no row is predicted positive, and the message says how many rows would be needed.
       capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.9' -o promised.capo
       capo guarantee alarm.capo calibration.csv --constraint 'fpr <= 0.01' --confidence 0.99
@@ -169,11 +195,13 @@ def guarantee(
     """
     import numpy as np
 
+    from ..io.formats import open_table
     from . import inputs
 
-    reader = table.open()
-    check_model_output(output, *reader.paths, model_file.path)
-    loaded = model_file.load(console)
+    console = Console(as_json, quiet)
+    reader = open_table(table, format, delimiter, encoding, sheet)
+    check_model_output(output, *reader.paths, model)
+    loaded = inputs.load_model(model, trust, console)
     inputs.check_rows_are_new(loaded.manifest, reader, "a guarantee")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
@@ -186,13 +214,13 @@ def guarantee(
         )
     limits: dict[str, Any] = {"constraint": constraint, "confidence": confidence, "objective": objective}
     with console.step("testing"):
-        model = loaded.model.guarantee(X, y, **limits, groups=groups, random_state=seed)
-    found = model.guarantee_
+        promised = loaded.model.guarantee(X, y, **limits, groups=groups, random_state=seed)
+    found = promised.guarantee_
     assert found is not None
     console.result(
-        f"{reader.name}: {found}\nthreshold: positive above a probability of {model.threshold_:.4g}",
-        {"table": reader.name, "threshold": model.threshold_, **found.to_dict()},
+        f"{reader.name}: {found}\nthreshold: positive above a probability of {promised.threshold_:.4g}",
+        {"table": reader.name, "threshold": promised.threshold_, **found.to_dict()},
     )
     if output is not None:
         training = {**loaded.manifest.training, inputs.CALIBRATION_TABLE: inputs.table_sha256(reader)}
-        inputs.save_model(model, output, loaded.schema, training, console)
+        inputs.save_model(promised, output, loaded.schema, training, console)

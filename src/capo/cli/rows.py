@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,7 +18,7 @@ import numpy as np
 import polars as pl
 from joblib import cpu_count
 from numpy.typing import NDArray
-from scipy.sparse import vstack
+from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from .. import decisions, inspection
@@ -32,27 +33,26 @@ from ..io.table_schema import (
     LabelMatrixSchema,
     PriceColumns,
     Schema,
+    TableSchema,
     count_unexpected,
     require_column,
 )
 from ..learning.folds import TimeFolds
+from ..tables.kinds import BooleanKind
+from ..tables.numbers import NumberKind
 from ..tables.targets import positive_mask
 from . import inputs
-from .console import Console, Step
+from .console import Console, Step, count
 from .inputs import LoadedModel
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: The column of what calling a row positive is worth, if rows have prices.
-EXPECTED_SAVING = "expected_saving"
-#: Comes before the name of a class or label in the columns of the predictions.
-PROBABILITY = "probability_"
-#: The column of the predicted label, and that of all labels of a row.
-LABEL, LABELS = "label", "labels"
 #: The separator of values for each ending of a text file; None for JSON lines.
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t", ".jsonl": None, ".ndjson": None}
 PARQUET = (".parquet", ".pq")
+#: How texts begin that a spreadsheet runs as formulas, and texts that are numbers all the same.
+FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9]+([.,][0-9]+)?$"
 PREDICTION_ENDINGS = (*SEPARATORS, *(f"{ending}.gz" for ending in SEPARATORS), *PARQUET)
 #: Scores that are kept; of more rows, every second, fourth, ... is kept.
 MAX_KEPT_SCORES = 100_000
@@ -62,14 +62,8 @@ MAX_NAMED_COLUMNS = 5
 MAX_LISTED_COLUMNS = 10
 #: Parts under way for each thread of the workers, so that none of them waits for the next part.
 N_PARTS_AHEAD = 2
-#: Rows of the sample of a report, and rows of each class that it has besides if there are as many.
-MAX_ROWS, MIN_CLASS_ROWS = 2000, 200
-#: Errors that a report lists.
-N_ERRORS = 10
-#: What the page of a report says about the importance of columns, if rows have prices.
-IMPORTANCE_NOTE = (
-    "The importance of columns is computed with one threshold for all rows and the mean prices of training."
-)
+#: Characters of a value of a file that are shown.
+MAX_VALUE_LENGTH = 40
 
 
 def is_priced(model: CAPOClassifier) -> bool:
@@ -77,6 +71,13 @@ def is_priced(model: CAPOClassifier) -> bool:
     return model.target_type_ == "binary" and bool(
         model.prices_ is not None and model.prices_.per_row and model.guarantee_ is None
     )
+
+
+#: What ``--json`` tells about a fit: attributes of the models that have them.
+FIT_RESULTS = (
+    *("classes_", "gap_", "pos_label_", "n_positive_", "threshold_", "C_", "class_counts_", "uses_rule_"),
+    *("log_loss_", "calibration_error_", "thresholds_", "auxiliary_weights_", "bound_", "timings_"),
+)
 
 
 def write_trained_model(
@@ -89,90 +90,24 @@ def write_trained_model(
 ) -> None:
     """Write a model with its schema and the record of its training, and show its summary."""
     inputs.save_model(model, output, schema, training, console)
-    lines = [{"name": line.name, "value": line.value, "std": line.std} for line in summary.lines]
     data = {
         "model": str(output),
         "measure": model.measure_.label,
-        "classes": model.classes_.tolist(),
+        "rows": len(model.oof_labels_ if model.target_type_ == "multiclass" else model.oof_decision_),
         "value": model.score_,
         "std": model.score_std_,
-        "gap": model.gap_,
-        "out_of_fold": lines,
-        "seconds": model.timings_,
+        "out_of_fold": [{"name": each.name, "value": each.value, "std": each.std} for each in summary.lines],
+        **{name.rstrip("_"): getattr(model, name) for name in FIT_RESULTS if hasattr(model, name)},
     }
-    console.result(summary, {**data, **_fit_results(model)})
-
-
-def _fit_results(model: CAPOClassifier) -> dict[str, Any]:
-    """The results of a fit for ``--json`` that depend on the kind of target."""
-    if model.target_type_ == "binary":
-        return {
-            "rows": len(model.oof_decision_),
-            "pos_label": model.pos_label_,
-            "positive": model.n_positive_,
-            "threshold": model.threshold_,
-            "C": model.C_,
-            "weights": model.auxiliary_weights_,
-            **({} if model.savings_ is None else {"savings": model.savings_.to_dict()}),
-        }
-    bounds = {"bound": model.bound_, "expected_value": model.value_}
-    if model.target_type_ == "multilabel":
-        return {
-            "rows": len(model.oof_decision_),
-            "label_rows": [each.n_positive for each in model.label_models_],
-            "thresholds": model.thresholds_.tolist(),
-            "weights": {name: np.asarray(each).tolist() for name, each in model.auxiliary_weights_.items()},
-            **bounds,
-        }
-    return {
-        "rows": len(model.oof_labels_),
-        "class_rows": model.class_counts_.tolist(),
-        "uses_rule": model.uses_rule_,
-        "gain_matrix": model.rule_.gain.tolist(),
-        "log_loss": model.log_loss_,
-        "calibration_error": model.calibration_error_,
-        "weights": model.auxiliary_weights_,
-        **bounds,
-    }
-
-
-def predict_batch(
-    loaded: LoadedModel, batch: Batch, features: Any
-) -> tuple[list[pl.Series], FloatArray | None]:
-    """The columns of the predictions, and decisions to compare with those in training, if there are any."""
-    model = loaded.model
-    if model.target_type_ == "binary":
-        decision = model.positive_decision(features)
-        return _binary_series(loaded, batch, decision), decision
-    probabilities = model.predict_proba(features)
-    names = [str(name) for name in model.classes_.tolist()]
-    columns = [pl.Series(f"{PROBABILITY}{name}", probabilities[:, k]) for k, name in enumerate(names)]
+    if model.target_type_ != "binary":
+        data["expected_value"] = model.value_
     if model.target_type_ == "multiclass":
-        return [pl.Series(LABEL, model.classes_[model.rule_.predict(probabilities)]), *columns], None
-    predicted = model.predict(features)
-    if separator := _separator(loaded):
-        texts = [separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
-        return [pl.Series(LABELS, texts), *columns], None
-    return [*(pl.Series(name, predicted[:, k]) for k, name in enumerate(names)), *columns], None
-
-
-def _binary_series(loaded: LoadedModel, batch: Batch, decision: FloatArray) -> list[pl.Series]:
-    model, prices = loaded.model, None
-    probability, threshold = model.as_probability(decision), np.full(len(decision), model.threshold_)
-    saving: list[pl.Series] = []
-    if is_priced(model):
-        prices = read_prices(loaded, batch)
-        saving = [pl.Series(EXPECTED_SAVING, [None] * len(decision), dtype=pl.Float64)]
-    if prices is not None:
-        threshold, decision = prices.thresholds, row_decision(model, decision, prices)
-        saving = [pl.Series(EXPECTED_SAVING, prices.expected_savings(probability))]
-    labels = model.label_pair[(decision > 0).astype(int)]
-    columns = {LABEL: labels, "score": probability, "threshold": threshold}
-    return [*(pl.Series(name, values) for name, values in columns.items()), *saving]
-
-
-def _separator(loaded: LoadedModel) -> str:
-    return loaded.schema.separator if isinstance(loaded.schema, LabelMatrixSchema) else ""
+        data["gain_matrix"] = model.rule_.gain
+    if model.target_type_ == "multilabel":
+        data["label_rows"] = [each.n_positive for each in model.label_models_]
+    if model.savings_ is not None:
+        data["savings"] = model.savings_.to_dict()
+    console.result(summary, data)
 
 
 def price_columns(loaded: LoadedModel) -> PriceColumns:
@@ -189,11 +124,6 @@ def read_prices(loaded: LoadedModel, batch: Batch, *, is_needed: bool = False) -
     if not is_needed and columns.missing_columns(batch):
         return None
     return loaded.model.row_prices(len(batch), **columns.read(batch, loaded.schema))
-
-
-def row_decision(model: CAPOClassifier, decision: FloatArray, prices: RowPrices) -> FloatArray:
-    """Decisions at the thresholds of the rows, in place of those at the model's one threshold."""
-    return decision + model.decision_.log_odds - prices.log_odds
 
 
 def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
@@ -220,14 +150,65 @@ class PredictedRows(NamedTuple):
         The predictions.
     unseen, missing : Counter of str
         For each column, the rows with a new category, and those that miss a value that no training row did.
-    decision : ndarray, optional
-        The scores of a model of two classes.
+    log_odds : ndarray, optional
+        The log-odds of the positive class, for a model of two classes.
     """
 
     frame: pl.DataFrame
     unseen: Counter[str]
     missing: Counter[str]
-    decision: FloatArray | None
+    log_odds: FloatArray | None
+
+
+def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
+    """Predict the rows of a batch."""
+    model, features, log_odds = loaded.model, schema.features(batch), None
+    if model.target_type_ == "binary":
+        log_odds = model.log_odds(features)
+        columns = _binary_columns(loaded, batch, log_odds)
+    else:
+        columns = _class_columns(loaded, features)
+    ids = schema.id_columns(batch)
+    for name in ids.columns:
+        if name in columns:
+            raise InvalidInputError(
+                f"the identifier {name!r} has the name of a column of the predictions "
+                f"({', '.join(list(columns)[:MAX_LISTED_COLUMNS])}): rename it in the table."
+            )
+    unseen, missing = Counter[str](), Counter[str]()
+    if isinstance(features, pl.DataFrame):
+        unseen, missing = count_unexpected(features, loaded.manifest.training.get("columns"))
+    return PredictedRows(pl.DataFrame({**ids.to_dict(), **columns}), unseen, missing, log_odds)
+
+
+def _binary_columns(loaded: LoadedModel, batch: Batch, log_odds: FloatArray) -> dict[str, Any]:
+    """The label, the probability and the threshold of each row, and what calling it positive is worth."""
+    model, probability = loaded.model, expit(log_odds)
+    prices = read_prices(loaded, batch) if is_priced(model) else None
+    columns = {
+        "label": model.label_pair[(prices or model.decision_).decide(log_odds).astype(int)],
+        "score": probability,
+        "threshold": np.full(len(log_odds), model.threshold_) if prices is None else prices.thresholds,
+    }
+    if prices is not None:
+        columns["expected_saving"] = prices.expected_savings(probability)
+    elif is_priced(model):
+        columns["expected_saving"] = pl.Series([None] * len(log_odds), dtype=pl.Float64)
+    return columns
+
+
+def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
+    """The class or the labels of each row, and the probability of each."""
+    model, schema = loaded.model, loaded.schema
+    probabilities, names = model.predict_proba(features), [str(name) for name in model.classes_.tolist()]
+    columns = {f"probability_{name}": probabilities[:, k] for k, name in enumerate(names)}
+    if model.target_type_ == "multiclass":
+        return {"label": model.classes_[model.decision_.decide(probabilities)], **columns}
+    predicted = model.predict(features)
+    if isinstance(schema, LabelMatrixSchema) and schema.separator:
+        texts = [schema.separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
+        return {"labels": texts, **columns}
+    return {**{name: predicted[:, k] for k, name in enumerate(names)}, **columns}
 
 
 def check_prediction(loaded: LoadedModel, batch: Batch, ids: Sequence[str], console: Console) -> None:
@@ -236,23 +217,6 @@ def check_prediction(loaded: LoadedModel, batch: Batch, ids: Sequence[str], cons
         require_column(name, batch.frame.columns, "identifier")
     for note in missing_price_notes(loaded, batch):
         console.note(note)
-
-
-def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
-    """Predict a batch."""
-    features = schema.features(batch)
-    predictions, scores = predict_batch(loaded, batch, features)
-    names, ids = [each.name for each in predictions], schema.id_columns(batch)
-    for name in ids.columns:
-        if name in names:
-            raise InvalidInputError(
-                f"the identifier {name!r} has the name of a column of the predictions "
-                f"({', '.join(names[:MAX_LISTED_COLUMNS])}): rename it in the table."
-            )
-    unseen, missing = Counter[str](), Counter[str]()
-    if isinstance(features, pl.DataFrame):
-        unseen, missing = count_unexpected(features, loaded.manifest.training.get("columns"))
-    return PredictedRows(pl.DataFrame([*ids, *predictions]), unseen, missing, scores)
 
 
 def map_ahead(
@@ -307,7 +271,7 @@ def predict_parts(
             for predicted in pending.popleft().result():
                 n_rows += predicted.frame.height
                 yield predicted
-            step.progress(f"{n_rows:,} rows")
+            step.progress(count(n_rows, "row"))
 
 
 def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
@@ -344,9 +308,9 @@ class Drift:
         self.missing.update(rows.missing)
         first = -self.n_rows % self._step
         self.n_rows += rows.frame.height
-        if rows.decision is None:
+        if rows.log_odds is None:
             return
-        self._scores.append(rows.decision[first :: self._step])
+        self._scores.append(rows.log_odds[first :: self._step])
         if sum(map(len, self._scores)) > MAX_KEPT_SCORES:
             self._scores = [np.concatenate(self._scores)[::2]]
             self._step *= 2
@@ -354,7 +318,7 @@ class Drift:
     def estimate_prevalence(self) -> None:
         """Estimate the share of positives, and whether more than it has changed, for two classes."""
         if self._scores:
-            log_odds = np.concatenate(self._scores) + self.model.decision_.log_odds
+            log_odds = np.concatenate(self._scores)
             trained = class_scores(self.model)
             found = decisions.estimate_prevalence(log_odds - current_shift(self.model), trained)
             max_distance = decisions.MAX_MIXTURE_DISTANCE + decisions.sampling_error(found.n_rows)
@@ -412,13 +376,28 @@ class Drift:
 
 def _list_counts(counts: Counter[str]) -> str:
     named = (+counts).most_common()
-    shown = ", ".join(f"{name!r} ({count:,} rows)" for name, count in named[:MAX_NAMED_COLUMNS])
+    shown = ", ".join(f"{name!r} ({count(n_rows, 'row')})" for name, n_rows in named[:MAX_NAMED_COLUMNS])
     more = len(named) - MAX_NAMED_COLUMNS
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def quote_formulas(batch: pl.DataFrame) -> pl.DataFrame:
+    """Put ' before names and texts that a spreadsheet would run as formulas; numbers are none."""
+    names = batch.columns
+    texts = {name: pl.col(name) for name, dtype in batch.schema.items() if dtype == pl.String}
+    is_formula = {
+        name: each.str.contains(FORMULA) & ~each.str.contains(NUMBER) for name, each in texts.items()
+    }
+    quoted = batch.with_columns(
+        pl.when(is_formula[name]).then("'" + texts[name]).otherwise(texts[name]).alias(name) for name in texts
+    )
+    return quoted.rename({name: f"'{name}" for name in names if re.match(FORMULA, name)})
+
+
 @contextmanager
-def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
+def open_writer(
+    file: BinaryIO, output: Path | None, *, excel_safe: bool = False
+) -> Iterator[Callable[[pl.DataFrame], None]]:
     """A function that writes batches of predictions, in the format that the name of the output asks for."""
     name = output.name.lower() if output else ""
     if name.endswith(PARQUET):
@@ -442,7 +421,8 @@ def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.Da
         if separator is None:
             text = batch.write_ndjson()
         else:
-            text = batch.write_csv(separator=separator, include_header=is_first)
+            shown = quote_formulas(batch) if excel_safe else batch
+            text = shown.write_csv(separator=separator, include_header=is_first)
         is_first = False
         stream.write(text.encode())
 
@@ -455,6 +435,7 @@ def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.Da
 class LabeledOutputs(NamedTuple):
     """Labels of rows and the outputs of a model for them; for two classes, which rows are positive."""
 
+    X: Any
     y: NDArray[Any]
     outputs: FloatArray
     weight: FloatArray | None
@@ -462,39 +443,33 @@ class LabeledOutputs(NamedTuple):
     prices: RowPrices | None
 
 
-def predict_labeled(
-    loaded: LoadedModel,
-    table: TableReader,
-    console: Console,
-    on_batch: Callable[[Batch, Any, LabeledOutputs], None] = lambda batch, features, rows: None,
-    *,
-    needs_prices: bool = True,
-) -> LabeledOutputs:
-    """Apply a model to a labeled table, batch by batch."""
-    schema, model = loaded.schema, loaded.model
+def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = True) -> LabeledOutputs:
+    """Apply a model to labeled rows."""
+    schema, model, prices = loaded.schema, loaded.model, None
+    X, y = schema.features(batch), np.asarray(schema.labels(batch))
+    if model.target_type_ == "binary":
+        y = positive_mask(y, model.label_pair)
+    if is_priced(model):
+        prices = read_prices(loaded, batch, is_needed=needs_prices)
     methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
-    predict = getattr(model, methods.get(model.target_type_, "positive_decision"))
-    parts: list[LabeledOutputs] = []
+    outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
+    return LabeledOutputs(X, y, outputs, schema.weights(batch), schema.known_groups(batch), prices)
+
+
+def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledOutputs:
+    """Apply a model to a labeled table, batch by batch; the features are not kept."""
     with console.step("predicting") as step:
-        for batch in inputs.read_batches(table, step):
-            features, y, prices = schema.features(batch), np.asarray(schema.labels(batch)), None
-            if model.target_type_ == "binary":
-                y = positive_mask(y, model.label_pair)
-            if is_priced(model):
-                prices = read_prices(loaded, batch, is_needed=needs_prices)
-            part = LabeledOutputs(
-                y, predict(features), schema.weights(batch), schema.known_groups(batch), prices
-            )
-            parts.append(part)
-            on_batch(batch, features, part)
-    prices = None
-    if parts[0].prices is not None:
+        batches = inputs.read_batches(table, step)
+        parts = [predict_labeled(loaded, batch)._replace(X=None) for batch in batches]
+    first, prices = parts[0], None
+    if first.prices is not None:
         columns = ([getattr(each.prices, name) for each in parts] for name in decisions.PRICE_NAMES)
         prices = RowPrices(*(np.concatenate(each) for each in columns))
     return LabeledOutputs(
+        None,
         np.concatenate([each.y for each in parts]),
         np.concatenate([each.outputs for each in parts]),
-        None if parts[0].weight is None else np.concatenate([each.weight for each in parts]),
+        None if first.weight is None else np.concatenate([each.weight for each in parts]),
         inputs.join_groups([each.groups for each in parts], loaded, console),
         prices,
     )
@@ -545,104 +520,29 @@ def evaluate_on_cluster(
     return int(sum(evaluation.confusion)), evaluation
 
 
-class ReportRows:
-    """The rows that a report explains: the worst errors, and a random sample, in constant memory.
-
-    Every row gets a random number, and the rows with the smallest ones are kept: of all rows, and of each
-    class.
-
-    Parameters
-    ----------
-    model : CAPOClassifier
-        The model.
-    seed : int
-        Seed of the sample and of the importance.
-    """
-
-    def __init__(self, model: CAPOClassifier, seed: int) -> None:
-        self._model, self._seed, self._random = model, seed, np.random.default_rng(seed)
-        #: The kept rows: their random numbers, features, labels, weights and groups.
-        self.sample: dict[str, Any] = {}
-        self._class_counts: Counter[Any] = Counter()
-        self.n_rows = 0
-        self.errors: list[inspection.WorstError] = []
-
-    def observe(self, features: Any, rows: LabeledOutputs) -> None:
-        """Take a batch into account."""
-        labels, n_rows = rows.y, len(rows.y)
-        if self._model.target_type_ == "binary":
-            labels = self._model.label_pair[rows.y.astype(int)]
-            self._keep_errors(features, labels, rows)
-        self.n_rows += n_rows
-        self._class_counts.update(_class_names(labels))
-        batch = {"key": self._random.random(n_rows), "X": features, "y": labels}
-        batch["weight"] = np.ones(n_rows) if rows.weight is None else rows.weight
-        if rows.groups is not None:
-            batch["groups"] = rows.groups
-        if self.sample:
-            batch = {name: _join(kept, batch[name]) for name, kept in self.sample.items() if name in batch}
-        order = np.argsort(batch["key"], kind="stable")
-        codes = np.unique(np.array(_class_names(batch["y"]), dtype=str), return_inverse=True)[1]
-        by_class = [order[codes[order] == code][:MIN_CLASS_ROWS] for code in range(codes.max() + 1)]
-        kept_rows = np.unique(np.concatenate((order[:MAX_ROWS], *by_class)))
-        self.sample = {name: values[kept_rows] for name, values in batch.items()}
-
-    def _keep_errors(self, features: Any, labels: NDArray[Any], rows: LabeledOutputs) -> None:
-        losses = None
-        if rows.prices is not None:
-            predicted = row_decision(self._model, rows.outputs, rows.prices) > 0
-            losses = rows.prices.losses(rows.y, predicted)
-        found = inspection.worst_errors(
-            self._model,
-            features,
-            labels,
-            decision=rows.outputs,
-            n=N_ERRORS,
-            first_row=self.n_rows + 1,
-            losses=losses,
-        )
-        self.errors = sorted([*self.errors, *found], key=lambda each: -each.severity)[:N_ERRORS]
-
-    @property
-    def weights(self) -> FloatArray:
-        """The sample weights of the kept rows, times the number of rows of its class that each stands for."""
-        names = _class_names(self.sample["y"])
-        n_kept = Counter(names)
-        factor = np.array([self._class_counts[name] / n_kept[name] for name in names])
-        return np.asarray(self.sample["weight"] * factor * len(names) / self.n_rows)
-
-    def importance(self, console: Console) -> inspection.Importance | None:
-        """The importance of the columns on the sample; None, with a note, if it cannot be computed."""
-        try:
-            with console.step("explaining") as step:
-                found = inspection.importance(
-                    self._model,
-                    self.sample["X"],
-                    self.sample["y"],
-                    sample_weight=self.weights,
-                    groups=self.sample.get("groups"),
-                    max_rows=MAX_ROWS,
-                    random_state=self._seed,
-                    on_progress=step.progress,
-                )
-        except InvalidInputError as error:
-            console.note(f"The report has no importance of columns: {error}")
-            return None
-        return replace(found, n_total_rows=self.n_rows)
+def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -> list[Any]:
+    """The worst errors on some rows, with the values of the file; none unless there are two classes."""
+    model, losses = loaded.model, None
+    if model.target_type_ != "binary":
+        return []
+    if rows.prices is not None:
+        predicted = rows.prices.decide(rows.outputs + model.decision_.log_odds)
+        losses = rows.prices.losses(rows.y, predicted)
+    found = inspection.worst_errors(
+        model, rows.X, model.label_pair[rows.y.astype(int)], decision=rows.outputs, losses=losses
+    )
+    return [replace(each, values=as_in_file(each.values, loaded, batch, each.row - 1)) for each in found]
 
 
-def _class_names(y: NDArray[Any]) -> list[Any]:
-    """The class of each row; a label matrix has none."""
-    return y.tolist() if y.ndim == 1 else [None] * len(y)
-
-
-def _join(first: Any, second: Any) -> Any:
-    """Two parts of a table or of an array below each other."""
-    if isinstance(first, pl.DataFrame):
-        return pl.concat([first, second])
-    if isinstance(first, np.ndarray):
-        return np.concatenate((first, second))
-    return vstack((first, second), format="csr")
+def as_in_file(values: dict[str, str], loaded: LoadedModel, batch: Batch, position: int) -> dict[str, str]:
+    """The values of a row as the file has them, where they are not plain numbers: ``No`` and not 0."""
+    written = []
+    if isinstance(loaded.schema, TableSchema):
+        columns = loaded.schema.table.take(values).columns
+        written = [column.key for column in columns if column.kind != NumberKind()]
+    raw = batch.frame.select(written).row(position, named=True) if written else {}
+    texts = {name: str(each)[:MAX_VALUE_LENGTH] for name, each in raw.items() if each is not None}
+    return {**values, **texts}
 
 
 def read_comparison(path: Path, loaded: LoadedModel) -> inspection.Comparison:
@@ -681,15 +581,42 @@ def has_labels(schema: Schema, batch: Batch) -> bool:
     return all(name in batch.frame.columns for name in names)
 
 
+def explain_predictions(
+    loaded: LoadedModel,
+    batch: Batch,
+    X: Any,
+    positions: list[int],
+    console: Console,
+    seed: int,
+    columns: list[str] | None,
+) -> list[inspection.RowExplanation]:
+    """What each column adds to the log-odds of some rows, with the values of the file."""
+    model = loaded.model
+    if is_priced(model):
+        console.note(
+            f"The model has prices: rows are explained at one threshold, {model.threshold_:.4g}; "
+            "'capo predict' uses the threshold of each row."
+        )
+    with console.step("explaining rows") as step:
+        found = inspection.explain_rows(
+            model, X[positions], X, columns=columns, random_state=seed, on_progress=step.progress
+        )
+    for position, row in zip(positions, found, strict=True):
+        for number, each in enumerate(row.contributions):
+            values = as_in_file(dict(zip(each.columns, each.values, strict=True)), loaded, batch, position)
+            row.contributions[number] = replace(each, values=tuple(values.values()))
+    return found
+
+
 def explain_columns(
     loaded: LoadedModel,
     batch: Batch,
     X: Any,
-    columns: list[str] | None,
-    folds: int | None,
-    max_rows: int,
-    seed: int,
     console: Console,
+    seed: int,
+    columns: list[str] | None = None,
+    folds: int | None = None,
+    max_rows: int = 2000,
 ) -> inspection.Importance:
     """Return the importance of the columns, of the model as it is or trained again on folds."""
     schema, model = loaded.schema, loaded.model
@@ -706,7 +633,7 @@ def explain_columns(
         schema.groups(batch) if folds else inputs.join_groups([schema.known_groups(batch)], loaded, console)
     )
     with console.step("explaining") as step:
-        return inspection.importance(
+        found = inspection.importance(
             model,
             X,
             np.asarray(schema.labels(batch)),
@@ -718,3 +645,11 @@ def explain_columns(
             random_state=seed,
             on_progress=step.progress,
         )
+    for effect in found.effects:
+        name = effect.columns[0]
+        columns_of_effect = schema.table.take([name]).columns if isinstance(schema, TableSchema) else ()
+        if any(isinstance(column.kind, BooleanKind) for column in columns_of_effect):
+            spelled = pl.DataFrame({"code": X[name], "text": batch.frame[name].cast(pl.String)}).drop_nulls()
+            texts = {f"{code:g}": text for code, text in spelled.unique("code", keep="first").iter_rows()}
+            effect.points[:] = [replace(each, values=texts[each.values]) for each in effect.points]
+    return found

@@ -4,39 +4,63 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from . import options
 from .console import Console, check_model_output
 
 
-@options.command("Train a model and print its out-of-fold scores.")
+@options.command()
 def fit(
-    *,
-    table: options.TableOptions,
-    output: Path,
-    training: options.TrainingOptions,
+    table: options.Table,
+    output: options.ModelOutput,
+    targets: options.Targets = None,
+    label_separator: options.LabelSeparator = None,
+    positive: options.Positive = None,
+    drop_unlabeled: options.DropUnlabeled = False,
+    weight: options.Weight = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    drop: options.Drop = None,
+    ids: options.Ids = None,
+    categories: options.Categories = None,
+    types: options.Types = None,
+    strict: options.Strict = False,
+    measure: options.Measure = None,
+    measure_args: options.MeasureArgs = None,
+    cost_fp: options.CostFP = None,
+    cost_fn: options.CostFN = None,
+    benefit_tp: options.BenefitTP = None,
+    auxiliaries: options.Auxiliaries = None,
+    delta: options.Delta = "linear",
+    jobs: options.Jobs = 1,
+    seed: options.Seed = 0,
     folds: Annotated[
-        int | None,
-        options.model_option(
-            "--folds NUMBER",
-            "Folds for cross-fitting the auxiliaries and choosing C.",
-            min=2,
-            show_default="5",
-        ),
+        int | None, options.model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
     ] = None,
-    cluster: str | None = None,
-    partition_rows: int | None = None,
-    out_of_core: str = "auto",
-    sample_size: int = 100_000,
-    console: Console,
+    cluster: options.Cluster = None,
+    partition_rows: options.PartitionRows = None,
+    out_of_core: Annotated[
+        str,
+        options.reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
+    ] = "auto",
+    sample_size: Annotated[
+        int,
+        options.reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
+    ] = 100_000,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.
 
     \b
     Columns may hold numbers or text and may have missing values. The target has two classes, more
-    classes, or several labels per row; 'capo measures' lists the measures of each.
+    classes, or several labels per row; 'capo measures' lists the measures of each. A table that needs more
+    memory than there is is read in parts (--out-of-core), and the auxiliaries are trained on a sample.
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo
@@ -49,12 +73,24 @@ def fit(
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
     """
+    from ..io.formats import open_table
     from . import inputs, rows, training_data
 
-    console.strict = training.strict
-    reader = table.open()
-    plan = training_data.TrainingPlan(training, folds)
-    check_model_output(output, *reader.paths, *plan.files)
+    console = Console(as_json, quiet, strict)
+    reader = open_table(table, format, delimiter, encoding, sheet)
+    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
+    plan = training_data.TrainingPlan(
+        training_data.make_roles(
+            targets, types, weight=weight, group=group, time=time, drop=drop, ids=ids, categories=categories
+        ),
+        training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
+        training_data.make_model(auxiliaries, delta, folds, time, jobs, seed),
+        prices,
+        label_separator or "",
+        positive,
+        drop_unlabeled,
+    )
+    check_model_output(output, *reader.paths, *plan.measure.files, types)
     if training_data.needs_parts(reader, plan, cluster, out_of_core, sample_size, console):
         model, n_rows, summary, data = training_data.fit_in_parts(
             reader, plan, cluster, partition_rows, sample_size, console
@@ -73,32 +109,40 @@ def fit(
     rows.write_trained_model(model, summary, output, data.schema, record, console)
 
 
-@options.command("Refit a model on a few rows from a new place.")
+@options.command()
 def refit(
-    *,
-    model_file: options.ModelOptions,
-    table: options.TableOptions,
-    output: Path,
-    jobs: int = 1,
-    seed: int = 0,
-    console: Console,
+    model: options.Model,
+    table: options.Table,
+    output: options.ModelOutput,
+    jobs: options.Jobs = 1,
+    seed: options.Seed = 0,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    trust: options.Trust = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Refit a model on 50 to some thousand labeled rows from where it is to be used.
+    """Refit a model on a few labeled rows from a new place.
 
     \b
-    MODEL was trained elsewhere: in another country, shop, year or machine. TABLE has labeled rows from the
-    new place, with the same columns, which MODEL has not seen. The result combines MODEL, as it is, with
-    models trained on the new rows; calibration and threshold are those of the new place. If there are no
-    labels, and only the share of positives has changed, use 'capo adjust'.
+    MODEL was trained elsewhere: in another country, shop, year or machine. TABLE has 50 to some
+    thousand labeled rows from the new place, with the same columns, which MODEL has not seen. The
+    result combines MODEL, as it is, with models trained on the new rows; calibration and threshold are
+    those of the new place. If there are no labels, and only the share of positives has changed, use
+    'capo adjust'.
       capo refit north.capo south.csv -o south.capo
       capo evaluate south.capo south_test.csv
     """
+    from ..io.formats import open_table
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
     from . import inputs, rows
 
-    reader = table.open()
-    check_model_output(output, *reader.paths, model_file.path)
-    loaded = model_file.load(console)
+    console = Console(as_json, quiet)
+    reader = open_table(table, format, delimiter, encoding, sheet)
+    check_model_output(output, *reader.paths, model)
+    loaded = inputs.load_model(model, trust, console)
     inputs.check_rows_are_new(loaded.manifest, reader, "a refit")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
@@ -116,10 +160,10 @@ def refit(
         console.note("The model was trained with --time: the folds of the refit are random.")
         old.set_params(cv=DEFAULT_N_FOLDS)
     with console.step("training"):
-        model = old.refit_on(X, y, weight, **params).set_params(verbose=0)
-    if old.guarantee_ is not None and model.guarantee_ is None:
+        new = old.refit_on(X, y, weight, **params).set_params(verbose=0)
+    if old.guarantee_ is not None and new.guarantee_ is None:
         console.note(
             "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
             "other labeled rows."
         )
-    rows.write_trained_model(model, model.summary(), output, loaded.schema, record, console)
+    rows.write_trained_model(new, new.summary(), output, loaded.schema, record, console)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from .. import measures
 from .._compat import BoolArray, FloatArray
-from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
 from ..io.formats import TableReader
@@ -36,19 +35,25 @@ from ..io.table_schema import (
     TableSchema,
     infer_table_schema,
     parse_label,
+    read_texts,
     read_times,
 )
-from ..learning.auxiliaries import auxiliary_names, check_auxiliary_name
+from ..learning.auxiliaries import AUXILIARY_SETS, auxiliary_names, check_auxiliary_name
 from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
 from ..measures import multiclass, multilabel
 from ..tables.checks import check_data
 from ..tables.dates import DateKind
 from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
-from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
-from .console import Console
+from ..tables.targets import (
+    MAX_POSITIVE_SHARE,
+    check_class_weights,
+    encode_binary_labels,
+    find_label_separator,
+    is_quantity,
+)
+from .console import Console, count
 from .inputs import connect, divide, read_parts
-from .options import TrainingOptions
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
 
@@ -70,8 +75,6 @@ LABEL_ARGS = ("classes", "order")
 #: The parameter that is the name of a file, and the measures of classes that need it.
 MATRIX_ARG = "matrix"
 MATRIX_MEASURES = ("cost", "gain")
-#: The built-in set of auxiliaries of each preset.
-PRESETS = {"fast": "fast", "balanced": "auto"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 #: The table of a file of column types.
 TYPES_TABLE = "columns"
@@ -98,11 +101,13 @@ class RequestedMeasure:
     params: dict[str, Any]
     #: The measure for each type of target that has it.
     found: dict[TargetType, Any]
+    #: Files that parameters name.
+    files: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, name: str, args: Sequence[str]) -> RequestedMeasure:
+    def parse(cls, name: str | None, args: Sequence[str] | None, default: str = "f1") -> RequestedMeasure:
         """Parse parameters such as ``beta=2``; raise if no type of target has such a measure."""
-        name, params = name.strip(), parse_measure_args(args)
+        name, params = default if name is None else name.strip(), parse_measure_args(args or ())
         found: dict[TargetType, Any] = {}
         errors: list[CapoError] = []
         for target_type, registry in MEASURES.items():
@@ -111,7 +116,8 @@ class RequestedMeasure:
             except CapoError as error:
                 errors.append(error)
         if found:
-            return cls(name, params, found)
+            pairs = map(_split_measure_arg, args or ())
+            return cls(name, params, found, tuple(value for key, value in pairs if key == MATRIX_ARG))
         if known := [error for error in errors if not isinstance(error, UnknownMeasureError)]:
             raise known[0]
         names = dict.fromkeys(each for registry in MEASURES.values() for each in registry.names())
@@ -202,17 +208,8 @@ def _read_matrix(path: Path) -> dict[str, Any]:
     return {MATRIX_ARG: values[[rows.index(name) for name in columns]], "classes": columns}
 
 
-def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> str | list[str]:
+def parse_auxiliaries(auxiliaries: Sequence[str] | None) -> str | list[str]:
     """The value of `CAPOClassifier.auxiliaries`."""
-    if preset is not None:
-        if preset not in PRESETS:
-            raise InvalidInputError(f"--preset must be fast or balanced: got {preset!r}.")
-        if auxiliaries is not None:
-            raise InvalidInputError(
-                "--preset and --auxiliaries both choose the classifiers: remove one, or add the set to "
-                f"the list, as in -a {PRESETS[preset]},{auxiliaries[0]}."
-            )
-        return PRESETS[preset]
     if auxiliaries is None:
         return "auto"
     lists = [[name.strip() for name in each.split(",") if name.strip()] for each in auxiliaries]
@@ -221,7 +218,7 @@ def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> 
     names = [name for each in lists for name in each]
     for name in names:
         check_auxiliary_name(name)
-    return "auto" if names == ["auto"] else names
+    return names[0] if len(names) == 1 and names[0] in AUXILIARY_SETS else names
 
 
 def read_column_types(path: Path) -> dict[str, DemandedKind]:
@@ -245,6 +242,41 @@ def read_column_types(path: Path) -> dict[str, DemandedKind]:
                 f"{', '.join(KINDS)}."
             )
     return columns
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that have a value."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def make_roles(targets: list[str] | None, types: Path | None, **names: Any) -> ColumnRoles:
+    """The roles of columns that options name, each with a name, a list of names or None."""
+    target, *others = dict.fromkeys(targets or [""])
+    roles: dict[str, Any] = {
+        name: tuple(dict.fromkeys(each)) if isinstance(each, list) else each
+        for name, each in given(**names).items()
+    }
+    if "group" in roles and "time" in roles:
+        raise InvalidInputError("--group and --time cannot be combined: choose one.")
+    if types is not None:
+        roles["kinds"] = read_column_types(types)
+    return ColumnRoles("" if others else target, **roles, label_columns=(target, *others) if others else ())
+
+
+def make_model(
+    auxiliaries: list[str] | None, delta: str, folds: int | None, time: str | None, jobs: int, seed: int
+) -> CAPOClassifier:
+    """The model that options describe, before its table is known."""
+    if delta.lower() not in DELTAS:
+        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
+    return CAPOClassifier(
+        auxiliaries=parse_auxiliaries(auxiliaries),
+        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if time else folds,
+        delta=DELTAS[delta.lower()],
+        n_jobs=jobs or None,
+        random_state=seed,
+        verbose=2,  # the console decides how much of it is shown
+    )
 
 
 class _Target(NamedTuple):
@@ -274,74 +306,50 @@ class TrainingTable(NamedTuple):
     prices: dict[str, Any]
 
 
+@dataclass(frozen=True)
 class TrainingPlan:
     """What is trained, and from which columns.
 
-    Parameters
-    ----------
-    options : TrainingOptions
-        The options of the command.
-    folds : int, optional
-        Folds for cross-fitting.
-
     Attributes
     ----------
-    model : CAPOClassifier
-        The model without what depends on the table.
-    measure : RequestedMeasure
-        The measure to optimize.
     roles : ColumnRoles
         The columns that options name.
-    target : str
-        The target as it was typed; empty if none was.
+    measure : RequestedMeasure
+        The measure to optimize.
+    model : CAPOClassifier
+        The model without what depends on the table.
     prices : dict of str to str
         Columns or numbers by the names of the parameters of `fit`.
-    files : list of Path
-        Files that the options name.
+    label_separator : str
+        What separates the labels of a row in the target column; empty if a row has one.
+    positive : str, optional
+        The positive label as it was typed.
+    drop_unlabeled : bool
+        Leave out rows without a label.
     """
 
-    def __init__(self, options: TrainingOptions, folds: int | None) -> None:
-        self.options = options
-        if options.delta.lower() not in DELTAS:
-            raise InvalidInputError(f"--delta must be linear, rbf or none: got {options.delta!r}.")
-        if options.group and options.time:
-            raise InvalidInputError("--group and --time cannot be combined: choose one.")
-        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
-        self.measure = RequestedMeasure.parse(
-            options.measure or ("cost" if self.prices else "f1"), options.measure_args or ()
-        )
-        self.model = CAPOClassifier(
-            auxiliaries=parse_auxiliaries(options.auxiliaries, options.preset),
-            cv=TimeFolds(folds or DEFAULT_N_FOLDS) if options.time else folds,
-            delta=DELTAS[options.delta.lower()],
-            n_jobs=options.jobs or None,
-            random_state=options.seed,
-            verbose=2,  # the console decides how much of it is shown
-        )
-        names = tuple(dict.fromkeys(options.targets or ()))
-        self.target = ",".join(names)
-        self.roles = ColumnRoles(
-            names[0] if len(names) == 1 else "",
-            options.weight or "",
-            options.group or "",
-            options.time or "",
-            drop=tuple(dict.fromkeys(options.drop or ())),
-            ids=tuple(dict.fromkeys(options.ids or ())),
-            categories=tuple(dict.fromkeys(options.categories or ())),
-            kinds={} if options.types is None else read_column_types(options.types),
-            label_columns=names if len(names) > 1 else (),
-        )
-        args = map(_split_measure_arg, options.measure_args or ())
-        self.files = [Path(value) for name, value in args if name == MATRIX_ARG]
-        if options.types is not None:
-            self.files.append(options.types)
+    roles: ColumnRoles
+    measure: RequestedMeasure
+    model: CAPOClassifier
+    prices: dict[str, str]
+    label_separator: str = ""
+    positive: str | None = None
+    drop_unlabeled: bool = False
+
+    @property
+    def target(self) -> str:
+        """The target as it was typed; empty if none was."""
+        return self.roles.target or ",".join(self.roles.label_columns)
 
     def read(self, table: TablePart, console: Console) -> TrainingTable:
         """Read a table, infer its schema, check labels and weights, and log its size."""
         with console.step(f"reading {table.name}"):
             batch = table.read()
-            inference = self._infer_schema(batch)
-            schema, time = inference.schema, self.roles.time
+            roles = self._roles_in(batch)
+            if self.drop_unlabeled:
+                batch = _drop_unlabeled(batch, roles, console)
+            inference = self._infer_schema(batch, roles)
+            schema, time = inference.schema, roles.time
             X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
             groups = read_times(batch, time) if time else schema.groups(batch)
             price_columns = PriceColumns.parse(self.prices, batch)
@@ -349,173 +357,161 @@ class TrainingPlan:
                 raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
             prices = price_columns.read(batch, schema)
         target = self._check_target(y, weight, schema)
-        findings = (
-            []
-            if isinstance(schema, SparseSchema)
-            else check_data(X, target.main_class, schema.table.parsed, target=self.target)
-        )
         for remark in inference.remarks:
             console.note(remark)
-        console.data_notes(
-            [
-                *inference.notes,
-                *target.notes,
-                *(each.message for each in findings if not (time and each.topic == "sorted")),
-            ]
-        )
-        size = f"{len(y):,} rows, {schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
+        notes = [*inference.notes, *target.notes]
+        if not isinstance(schema, SparseSchema):
+            findings = check_data(X, target.main_class, schema.table.parsed, target=self.target)
+            notes += [each.message for each in findings if not (time and each.topic == "sorted")]
+        console.data_notes(notes)
+        size = f"{count(len(y), 'row')}, {count(schema.n_features, 'column')}"
         if groups is not None and not time:
-            size += f", {len(np.unique(groups)):,} groups"
+            size += f", {count(len(np.unique(groups)), 'group')}"
         console.log(f"{size}; {target.description}")
         model = self.model.set_params(
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
             column_kinds=schema.table.parsed if isinstance(schema, TableSchema) else None,
         )
+        if target.type == "multiclass" and roles.target_is_category:
+            y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
         return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
 
-    def _infer_schema(self, batch: Batch) -> SchemaInference:
-        roles, separator = self.roles, self.options.label_separator
-        if separator == "":
-            raise InvalidInputError("--label-separator needs a text such as ';': got an empty one.")
+    def _infer_schema(self, batch: Batch, roles: ColumnRoles) -> SchemaInference:
+        separator = self.label_separator
         if isinstance(batch.rows, SparseRows):
-            if roles != ColumnRoles("") or separator:
+            if roles != ColumnRoles("") or separator or self.drop_unlabeled:
                 raise InvalidInputError(
                     "an svmlight file starts each row with its label and has no named columns: remove "
-                    "--target, --label-separator, --weight, --group, --time, --drop, --id, --category and "
-                    "--types."
+                    "--target, --label-separator, --drop-unlabeled, --weight, --group, --time, --drop, --id, "
+                    "--category and --types."
                 )
             return SchemaInference(SparseSchema(batch.rows.X.shape[1]))
-        columns = batch.frame.columns
-        if not self.target:
-            shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
-            raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
-        if roles.target not in columns and "," in roles.target:
-            names = tuple(dict.fromkeys(name.strip() for name in roles.target.split(",") if name.strip()))
-            if len(names) > 1:
-                roles = replace(roles, target="", label_columns=names)
         if separator and roles.label_columns:
             raise InvalidInputError(
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(roles.label_columns)} target columns."
             )
-        return infer_table_schema(batch, roles, separator or "")
+        return infer_table_schema(batch, roles, separator)
+
+    def _roles_in(self, batch: Batch) -> ColumnRoles:
+        """The roles in a table: a target with commas that is not a column is a list of columns."""
+        roles, columns = self.roles, [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
+        if not self.target and columns:
+            shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
+            raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
+        names = tuple(dict.fromkeys(name.strip() for name in roles.target.split(",") if name.strip()))
+        if roles.target in columns or len(names) < 2:
+            return roles
+        return replace(roles, target="", label_columns=names)
 
     def _check_target(self, y: NDArray[Any], weight: FloatArray | None, schema: Schema) -> _Target:
         """Check the labels, and their sample weights."""
-        classes = np.unique(y)
         if isinstance(schema, LabelMatrixSchema):
-            target = _check_label_matrix(y, schema.label_names)
-        elif len(classes) > 2 or self.measure.is_for_classes:
-            target = _check_classes(y, self._target_name)
-            self._check_weights(y, weight)
-        else:
-            target = self._check_two_classes(y, classes.tolist(), weight, schema)
-        if target.type != "binary":
             self._refuse_binary_options()
-        return target
-
-    def _check_weights(self, y: NDArray[Any], weight: FloatArray | None) -> None:
-        """Raise if all rows of a class have the weight 0."""
+            return _check_label_matrix(y, schema.label_names)
+        classes, codes = np.unique(y, return_inverse=True)
+        name = f"the target {self.target!r}" if self.target else "the target"
+        if len(classes) == 1:
+            raise OneClassError(f"{name} is {classes.tolist()[0]!r} in every row: two classes are needed.")
         if weight is not None:
-            classes, codes = np.unique(y, return_inverse=True)
-            for label in classes[np.bincount(codes, weight) == 0].tolist():
-                raise InvalidInputError(
-                    f"the weights in {self.roles.weight!r} are 0 for all rows of {label!r}: each class needs "
-                    "some weight."
-                )
-
-    @property
-    def _target_name(self) -> str:
-        return f"the target {self.target!r}" if self.target else "the target"
+            check_class_weights(weight, codes, classes)
+        if len(classes) == 2 and not self.measure.is_for_classes:
+            return self._check_two_classes(y, classes.tolist(), weight, schema, name)
+        self._refuse_binary_options()
+        return _check_classes(y, self.roles, name)
 
     def _refuse_binary_options(self) -> None:
-        if self.roles.time:
-            raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
-        if self.prices:
-            raise InvalidInputError(
-                "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
-                "--measure cost with --measure-arg matrix=FILE."
-            )
-        if self.options.positive is not None:
-            raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
+        for option, value, remedy in (
+            ("--time is", self.roles.time, "leave it out, or use --group"),
+            ("--cost-fp, --cost-fn and --benefit-tp are", self.prices, "use --measure-arg matrix=FILE"),
+            ("--positive is", self.positive, "leave it out"),
+        ):
+            if value:
+                raise InvalidInputError(f"{option} for targets and measures of two classes: {remedy}.")
 
     def _check_two_classes(
-        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema
+        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema, name: str
     ) -> _Target:
-        if len(labels) == 1:
-            raise OneClassError(f"{self._target_name} is {labels[0]!r} in every row: two classes are needed.")
-        self._check_weights(y, weight)
         pos_label = find_yes_label(labels)
-        if self.options.positive is not None:
-            pos_label = parse_label(self.options.positive, schema.label_kind)
+        if self.positive is not None:
+            pos_label = parse_label(self.positive, schema.label_kind)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{self._target_name} has no label {self.options.positive!r}: its labels are "
-                    f"{labels[0]!r} and {labels[1]!r}."
+                    f"{name} has no label {self.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
                 )
         classes, positive = encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
         other, label = classes.tolist()
         share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
-        if share > MAX_POSITIVE_SHARE and not self.options.positive:
+        if share > MAX_POSITIVE_SHARE and not self.positive:
             reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
             notes = [
                 f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
                 f"Use --positive {shlex.quote(str(other))} if that is the class to find, or --positive "
                 f"{shlex.quote(str(label))} to keep it."
             ]
-        rows = f"{n_positive:,} row{'s' if n_positive > 1 else ''} ({n_positive / len(counted):.1%})"
+        rows = f"{count(n_positive, 'row')} ({n_positive / len(counted):.1%})"
         return _Target("binary", label, positive, notes, f"{label!r} is positive, {rows}")
 
 
-def _check_classes(y: NDArray[Any], target_name: str) -> _Target:
+def _drop_unlabeled(batch: Batch, roles: ColumnRoles, console: Console) -> Batch:
+    """The rows that have all labels."""
+    names = roles.label_columns or (roles.target,)
+    kept = np.all([read_texts(batch, name, "target").is_not_null() for name in names], axis=0)
+    if n_dropped := len(batch) - int(kept.sum()):
+        console.note(
+            f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out; rows are counted anew."
+        )
+    return replace(batch, rows=batch.frame.filter(kept))
+
+
+def _check_classes(y: NDArray[Any], roles: ColumnRoles, target_name: str) -> _Target:
     """Check the labels of a target of many classes."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     labels, notes, largest = classes.tolist(), [], int(counts.argmax())
-    _check_is_categorical(labels, len(y), target_name)
+    problem = "" if len(labels) == 2 or roles.target_is_category else _explain_values(classes, counts, roles)
+    if problem:
+        raise InvalidInputError(
+            f"{target_name} has {len(labels):,} different values ({list_labels(labels)}), too many or not of "
+            f"a kind to be classes. {problem}"
+        )
     if single := [labels[k] for k in np.flatnonzero(counts == 1)]:
         each = "Each of the classes" if len(single) > 1 else "The class"
         notes = [
             f"{each} {list_labels(single)} has 1 row, which cannot be predicted from other rows of its class."
         ]
-    size = f"{len(labels)} classes of {counts.min():,} to {counts.max():,} rows"
+    size = f"{len(labels)} classes of {counts.min():,} to {count(counts.max(), 'row')}"
     return _Target("multiclass", None, codes == largest, notes, f"{size}, most often {labels[largest]!r}")
 
 
-def _check_is_categorical(labels: list[Any], n_rows: int, target_name: str) -> None:
-    """Raise if the labels are one class only, or are numbers, dates or identifiers rather than classes."""
-    if len(labels) == 1:
-        raise InvalidInputError(f"{target_name} is {labels[0]!r} in every row: two classes are needed.")
-    if len(labels) == 2:
-        return
-    reason = _explain_values(labels)
-    if not reason and len(labels) * MIN_MEAN_CLASS_ROWS > n_rows:
-        reason = f"That is {n_rows / len(labels):.1f} rows per class. Is this the right column?"
-    if reason:
-        raise InvalidInputError(
-            f"{target_name} has {len(labels):,} different values ({list_labels(labels)}), too many or not of "
-            f"a kind to be classes. {reason}"
-        )
-
-
-def _explain_values(labels: list[Any]) -> str:
-    """What the values of a target are, if they are not classes; otherwise ""."""
-    kind = recognize(ColumnValues.count("target", labels)).kind
+def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: ColumnRoles) -> str:
+    """What the values of a target are, if they are not classes, and what to do; otherwise ""."""
+    kind = recognize(ColumnValues.count("target", labels.tolist())).kind
+    override = f"If they are classes, use --category {shlex.quote(roles.target)}."
+    explanation = ""
     if isinstance(kind, DateKind):
-        return "They are dates: is this the right column?"
-    if isinstance(kind, BooleanKind):
-        return "They are spellings of yes and no: write each of the two in one way."
-    if isinstance(kind, ParsedKind):
-        numbers = [kind.parse_or_missing(str(label)) or 0.0 for label in labels]
-        if all(number == round(number) for number in numbers):
-            return ""
-        if all(0 <= number <= 1 for number in numbers):
-            return "They are probabilities or shares: make labels from them, such as above 0.5 or not."
-        return "They are measurements: make labels from them, such as above a limit or not."
-    return ""
+        explanation = "They are dates: is this the right column?"
+    elif isinstance(kind, BooleanKind):
+        explanation = "They are spellings of yes and no: write each of the two in one way."
+    elif isinstance(kind, ParsedKind):
+        explanation = _explain_numbers(np.array([kind.parse_or_missing(str(each)) or 0.0 for each in labels]))
+    elif separator := find_label_separator(labels, counts):
+        explanation = f"They look like several labels per row: use --label-separator {separator!r}."
+    if not explanation and len(labels) * MIN_MEAN_CLASS_ROWS > counts.sum():
+        explanation = f"That is {counts.sum() / len(labels):.1f} rows per class. Is this the right column?"
+    return explanation and f"{explanation} {override}"
+
+
+def _explain_numbers(numbers: FloatArray) -> str:
+    if (numbers == np.round(numbers)).all():
+        limit = "They look like a quantity: make labels from them, such as above a limit or not."
+        return limit if is_quantity(np.unique(numbers)) else ""
+    if ((numbers >= 0) & (numbers <= 1)).all():
+        return "They are probabilities or shares: make labels from them, such as above 0.5 or not."
+    return "They are measurements: make labels from them, such as above a limit or not."
 
 
 def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
@@ -530,7 +526,7 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
             f"The {subject} {list_labels(constant)} {verb} the same in every row, which cannot be learned "
             "from."
         ]
-    size = f"{len(names)} labels of {counts.min():,} to {counts.max():,} rows"
+    size = f"{len(names)} labels of {counts.min():,} to {count(counts.max(), 'row')}"
     main_class = matrix[:, int(counts.argmax())].astype(bool)
     return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
 
@@ -543,7 +539,7 @@ def note_few_groups(data: TrainingTable, folds: int | None, console: Console) ->
     n_folds = folds or DEFAULT_N_FOLDS
     if n_groups < n_folds:
         console.note(
-            f"One class has rows in {n_groups} groups only: {n_groups} folds are used, not {n_folds}."
+            f"One class is in {count(n_groups, 'group')} only: {n_groups} folds are used, not {n_folds}."
         )
 
 
@@ -560,7 +556,8 @@ def needs_parts(
         "--weight": plan.roles.weight,
         "--group": plan.roles.group,
         "--time": plan.roles.time,
-        "--label-separator": plan.options.label_separator,
+        "--label-separator": plan.label_separator,
+        "--drop-unlabeled": plan.drop_unlabeled,
         "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
     }
     conflict = next((name for name, value in options.items() if value), "")

@@ -47,6 +47,7 @@ from ..tables.checks import check_numbers, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
+from ..tables.targets import check_classes, check_no_missing_labels
 from ._base import (
     ProgressLogger,
     StepTimer,
@@ -218,7 +219,11 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        labels = check_y(y, y_numeric=False, estimator=self)
+        try:
+            labels = check_y(y, y_numeric=False, estimator=self)
+        except ValueError:
+            check_no_missing_labels(np.asarray(y, dtype=object).ravel())
+            raise
         if len(labels) != X.shape[0]:
             raise InvalidInputError(
                 f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
@@ -266,6 +271,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X, reset=True)
         labels = y if task.target_type == "multilabel" else self._check_y(X, y)
         classes, targets = task.encode(labels, X.shape[0])
+        if task.target_type == "multiclass":
+            check_classes(y, classes, targets)
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
         self.__dict__.update(task.describe(classes, targets, weight), target_type_=task.target_type)
         self.target_name_ = str(getattr(y, "name", None) or "")

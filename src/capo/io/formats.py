@@ -11,6 +11,7 @@ import csv
 import glob
 import io
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -18,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,12 +59,15 @@ class TableReader:
         The delimiter of a CSV file; by default it is detected from the header.
     encoding : str, optional
         The encoding of a CSV file, by default UTF-8.
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
     """
 
     path: str
     format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    sheet: str | None = None
 
     @property
     def name(self) -> str:
@@ -105,6 +108,8 @@ class TableReader:
             if not head:
                 raise NoRowsError(f"{file.name} is empty.")
             format = self.format or detect_format(file.name, file.stem, head)
+            if self.sheet is not None and format != "excel":
+                raise TableError(f"{file.name} is not an Excel file: leave out --sheet.")
             if format == "parquet":
                 yield from read_parquet(file, stream)
             elif format == "jsonl":
@@ -112,7 +117,7 @@ class TableReader:
             elif format in ("feather", "json"):
                 yield _read_whole(format, stream, file.name)
             elif format == "excel":
-                yield from _read_excel(stream, file.name)
+                yield from _read_excel(stream, file.name, self.sheet)
             elif format == "svmlight":
                 yield from _read_svmlight(stream, head, file.name)
             else:
@@ -124,7 +129,11 @@ class TableReader:
 
 
 def open_table(
-    path: str, *, format: str | None = None, delimiter: str | None = None, encoding: str | None = None
+    path: str,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> TableReader:
     """Check the settings, and return a reader of the file."""
     if delimiter is not None:
@@ -136,7 +145,7 @@ def open_table(
             )
     if format is not None and format not in FORMATS:
         raise TableError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}.")
-    return TableReader(path, format, delimiter, encoding)
+    return TableReader(path, format, delimiter, encoding, sheet)
 
 
 def detect_format(name: str, stem: str, head: bytes) -> str:
@@ -461,19 +470,16 @@ _UNNAMED = "__UNNAMED__{}"
 MAX_TITLE_ROWS = 20
 
 
-def _read_excel(stream: io.BufferedReader, name: str) -> Iterator[Batch]:
-    """Yield all rows of the first sheet, whose first row holds the names of the columns.
+def _read_excel(stream: io.BufferedReader, name: str, sheet: str | None) -> Iterator[Batch]:
+    """Yield all rows of a sheet, by default the first, whose first row holds the names of the columns.
 
     A title and other rows above the names are left out: rows that are not filled to the last column.
     """
     content = stream.read()
     try:
-        frame = _read_sheet(content)
-        unnamed = [column == _UNNAMED.format(position) for position, column in enumerate(frame.columns)]
-        if frame.width > 1 and unnamed[-1] and 2 * sum(unnamed) >= frame.width:
-            top = _read_sheet(content, {"n_rows": MAX_TITLE_ROWS}, has_header=False, drop_empty_rows=False)
-            is_complete = top.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-            frame = _read_sheet(content, {"header_row": int(is_complete.arg_max() or 0)})
+        import fastexcel  # noqa: PLC0415 (an optional package)
+
+        names = fastexcel.read_excel(content).sheet_names
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"{name} is an Excel file, which needs fastexcel: pip install 'capo-learn[excel]', or save the "
@@ -481,16 +487,35 @@ def _read_excel(stream: io.BufferedReader, name: str) -> Iterator[Batch]:
         ) from error
     except Exception as error:  # the errors of the library have no common base
         raise TableError(f"{name} cannot be read as an Excel file: {error}.") from error
-    if not frame.height:
-        raise TableError(f"{name} has no rows in its first sheet.")
-    names = {_UNNAMED.format(position): f"column_{position + 1}" for position in range(frame.width)}
-    yield Batch(frame.rename(names, strict=False), 1)
-
-
-def _read_sheet(content: bytes, options: dict[str, Any] | None = None, **params: Any) -> pl.DataFrame:
-    return pl.read_excel(
-        io.BytesIO(content), engine="calamine", infer_schema_length=None, read_options=options, **params
+    if sheet is None and len(names) > 1:
+        others = ", ".join(map(repr, names[1:]))
+        warnings.warn(
+            f"{name} has {len(names)} sheets, and the first, {names[0]!r}, is read: --sheet chooses "
+            f"another ({others}).",
+            stacklevel=2,
+        )
+    if sheet is not None and sheet not in names:
+        raise TableError(f"{name} has no sheet {sheet!r}: it has {', '.join(map(repr, names))}.")
+    read = partial(
+        pl.read_excel,
+        content,
+        sheet_name=sheet or names[0],
+        engine="calamine",
+        infer_schema_length=None,
     )
+    try:
+        frame = read()
+        unnamed = [column == _UNNAMED.format(position) for position, column in enumerate(frame.columns)]
+        if frame.width > 1 and unnamed[-1] and 2 * sum(unnamed) >= frame.width:
+            top = read(read_options={"n_rows": MAX_TITLE_ROWS}, has_header=False, drop_empty_rows=False)
+            is_complete = top.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+            frame = read(read_options={"header_row": int(is_complete.arg_max() or 0)})
+    except Exception as error:
+        raise TableError(f"{name} cannot be read as an Excel file: {error}.") from error
+    if not frame.height:
+        raise TableError(f"{name} has no rows in its sheet {sheet or names[0]!r}.")
+    renamed = {_UNNAMED.format(position): f"column_{position + 1}" for position in range(frame.width)}
+    yield Batch(frame.rename(renamed, strict=False), 1)
 
 
 _FLOAT = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
-from ..exceptions import InvalidInputError, TableError
+from ..exceptions import DataWarning, InvalidInputError, TableError
 from ..tables import schema as inference
 from ..tables.checks import MAX_MAGNITUDE, check_numbers
 from ..tables.kinds import (
@@ -61,9 +62,9 @@ class ColumnRoles:
     ids : tuple of str
         Columns that are copied to predictions and are not features.
     categories : tuple of str
-        Feature columns that are used as categories even if they are numeric.
+        Columns that are used as categories even if they are numeric; the target too.
     kinds : mapping of str to str or dict
-        The kinds of feature columns, which overrule what would be inferred.
+        The kinds of columns, which overrule what would be inferred.
     label_columns : tuple of str
         The columns of a label matrix, in place of `target`.
     """
@@ -93,10 +94,17 @@ class ColumnRoles:
         for role, names in roles.items():
             for name in filter(None, names):
                 require_column(name, columns)
-                if role_of.setdefault(name, role) != role:
+                if role_of.setdefault(name, role) not in (role, "target" if role == "category" else role):
                     raise InvalidInputError(
                         f"the column {name!r} is given for both --{role_of[name]} and --{role}: choose one."
                     )
+
+    @property
+    def target_is_category(self) -> bool:
+        """Whether the user says that the values of the target are classes."""
+        demanded = self.kinds.get(self.target, "")
+        kind = demanded if isinstance(demanded, str) else demanded.get("kind")
+        return self.target in self.categories or kind in (CategoryKind.name, CodeKind.name)
 
     @property
     def non_features(self) -> set[str]:
@@ -146,7 +154,7 @@ def parse_label(text: str, kind: LabelKind) -> int | str | None:
     return canonical_text(text, keep_spelling=True)
 
 
-def _read_texts(batch: Batch, name: str, role: str) -> pl.Series:
+def read_texts(batch: Batch, name: str, role: str) -> pl.Series:
     """Read a column as texts, whole numbers without a decimal point, with null for a missing value."""
     require_column(name, batch.frame.columns, role)
     column = batch.frame[name]
@@ -166,15 +174,16 @@ def _check_scalar_dtype(column: pl.Series) -> None:
 
 def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
     """Read a column as text, no value of which may be missing; `role` is its name in messages."""
-    texts = _read_texts(batch, name, role)
+    texts = read_texts(batch, name, role)
     missing = texts.is_null().arg_true()
     if len(missing):
         position = int(missing[0])
         raw = batch.frame[name][position]
         note = f" ({raw!r} counts as missing)" if isinstance(raw, str) and raw.strip() else ""
+        advice = " ('capo fit --drop-unlabeled' does)" if role == "target" else ""
         raise TableError(
             f"the {role} {name!r} is missing in {len(missing):,} of {len(batch):,} rows, first in row "
-            f"{batch.first_row + position:,}{note}: remove these rows."
+            f"{batch.first_row + position:,}{note}: remove these rows{advice}."
         )
     return texts
 
@@ -345,7 +354,7 @@ class LabelMatrixSchema(TableSchema):
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
     """The labels of each row; none for a missing value."""
-    texts = _read_texts(batch, name, "target").fill_null("")
+    texts = read_texts(batch, name, "target").fill_null("")
     return [[each.strip() for each in text.split(separator) if each.strip()] for text in texts]
 
 
@@ -476,8 +485,9 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
             names = tuple(sorted({each for row in labels for each in row}))
         _check_label_names(names, roles.target, separator)
         schema = LabelMatrixSchema(**vars(schema), label_names=names, separator=separator)
-    elif _read_complete_texts(batch, roles.target, "target").str.contains(_INTEGER_LABEL).all():
-        schema = replace(schema, label_kind="integer")
+    elif not roles.target_is_category:
+        texts = _read_complete_texts(batch, roles.target, "target")
+        schema = replace(schema, label_kind="integer" if texts.str.contains(_INTEGER_LABEL).all() else "text")
     return SchemaInference(schema, features, tuple(notes), tuple(remarks))
 
 
@@ -613,11 +623,15 @@ def read_times(batch: Batch, name: str) -> FloatArray:
     require_column(name, batch.frame.columns, "time")
     column = nw.from_native(batch.frame[name], series_only=True)
     values = ColumnValues.count(name, column.to_list(), decimal_comma=batch.decimal_comma)
-    kind = inference.recognize(values).kind
+    kind, _, doubt = inference.recognize(values)
     if not isinstance(kind, ParsedKind) or values.n_values < values.n_rows:
         problem = "has missing values" if isinstance(kind, ParsedKind) else f"holds {kind.description}"
         raise TableError(
             f"the column {name!r} of --time {problem}: it must hold a date or a number in each row."
+        )
+    if doubt:
+        warnings.warn(
+            f"The column {name!r} is read as {kind.description}: {doubt}.", DataWarning, stacklevel=2
         )
     return inference.parse_column(kind, column)
 

@@ -14,9 +14,13 @@ from sklearn.utils.validation import column_or_1d
 
 from .._compat import BoolArray, FloatArray, IntArray, is_pandas_na, is_scalar_nan
 from ..exceptions import InvalidInputError, list_labels
+from .kinds import ColumnValues, TagsKind
 
 #: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
 MAX_POSITIVE_SHARE = 0.55
+#: More different whole numbers are taken for a quantity, such as an age: if they do not count from 0 or 1
+#: without a gap, as codes of classes do, and in any case.
+MAX_NUMBERED_CLASSES, MAX_COUNTED_CLASSES = 30, 100
 
 
 def encode_binary_labels(
@@ -48,7 +52,10 @@ def check_no_missing_labels(y: NDArray[np.generic]) -> None:
     if y.dtype == object:
         missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
         if missing:
-            raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
+            raise InvalidInputError(
+                f"Input y contains NaN: {missing:,} of {len(y):,} labels are missing. Drop these rows first, "
+                "for example with DataFrame.dropna(subset=[target])."
+            )
 
 
 def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
@@ -67,6 +74,49 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
             "labels and the split."
         )
     return classes, codes
+
+
+def is_quantity(labels: NDArray[Any]) -> bool:
+    """Whether the different values of a target are numbers that look like a quantity and not like classes."""
+    if labels.dtype.kind not in "iuf" or len(labels) <= MAX_NUMBERED_CLASSES:
+        return False
+    is_counted = labels[0] in (0, 1) and labels[-1] - labels[0] == len(labels) - 1
+    return not is_counted or len(labels) > MAX_COUNTED_CLASSES
+
+
+def find_label_separator(labels: NDArray[Any], counts: IntArray) -> str:
+    """Return what separates the labels if the values of a target look like lists of them; otherwise ""."""
+    if labels.dtype.kind not in "OUT" or not all(isinstance(label, str) for label in labels.tolist()):
+        return ""
+    texts = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    found = TagsKind.recognize(ColumnValues("y", int(counts.sum()), texts))
+    if found is None or not isinstance(found.kind, TagsKind):
+        return ""
+    # Texts with the same number of parts, such as "red, small" and "blue, large", are classes.
+    is_list = len({len(found.kind.split(text)) for text in texts}) > 1
+    return found.kind.separator if is_list else ""
+
+
+def check_classes(y: Any, labels: NDArray[Any], codes: IntArray) -> None:
+    """Raise an error if y is not categorical and looks like a quantity or like lists of labels.
+
+    `labels` are its different values, and `codes` the position of each row's value among them.
+    """
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and isinstance(series.dtype, nw.Categorical | nw.Enum):
+        return
+    found = f"y has {len(labels):,} different values ({list_labels(labels.tolist())})"
+    if is_quantity(labels):
+        raise InvalidInputError(
+            f"{found}, which look like a quantity: make classes from them, such as y > limit, or use a "
+            "regressor. If they are classes, pass them as text, as in y.astype(str)."
+        )
+    if separator := find_label_separator(labels, np.bincount(codes)):
+        raise InvalidInputError(
+            f"{found}, which look like several labels per row, separated by {separator!r}: split them, and "
+            "make a matrix of 0 and 1 with sklearn.preprocessing.MultiLabelBinarizer. If they are classes, "
+            "pass y as a categorical series."
+        )
 
 
 def class_positions(y: ArrayLike, classes: NDArray[Any]) -> IntArray:
