@@ -36,7 +36,7 @@ def test_guarantee_says_how_many_rows_would_be_needed(folder, model, capsys):
 def test_guarantee_refuses_the_training_table(folder, model, capsys):
     code, _, err = run(capsys, "guarantee", model, folder / "train.csv", "--constraint", "fpr <= 0.1")
     assert code == 2
-    assert "train.csv: a guarantee needs labeled rows that it has not seen" in err
+    assert "rows that the model was trained on: a guarantee needs labeled rows that it has not seen" in err
 
 
 def test_guarantee_needs_a_constraint(folder, model, capsys):

@@ -56,7 +56,7 @@ def test_refit_as_json(places, capsys):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("north.csv", "north.csv: a refit needs labeled rows that it has not seen"),
+        ("north.csv", "a refit needs labeled rows that it has not seen"),
         ("one_class.csv", "new rows are 'no': at least 2 rows of each class are needed"),
         ("fewer.csv", "the table lacks 1 column that the model needs: 'z'"),
     ],

@@ -61,6 +61,35 @@ def test_new_rows_keep_the_constraint(model):
     assert violations <= 40 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 40))
 
 
+def test_rows_that_the_model_has_seen_are_refused(model):
+    X, y = rows(600, 0)
+    shuffled = np.random.default_rng(0).permutation(600)
+    with pytest.raises(
+        InvalidInputError, match=r"600 of 600 rows are copies .* trained on: a guarantee needs"
+    ):
+        model.guarantee(X[shuffled], y[shuffled], constraint="fpr <= 0.1")
+    X_new, y_new = rows(400, 1)
+    mixed, labels = np.concatenate((X[:200], X_new)), np.concatenate((y[:200], y_new))
+    with pytest.raises(InvalidInputError, match="200 of 600 rows are copies"):
+        model.guarantee(mixed, labels, constraint="fpr <= 0.1")
+    with pytest.raises(InvalidInputError, match=r"200 of 200 rows are copies .* a refit needs"):
+        model.refit_on(X[:200], y[:200])
+    refitted = model.refit_on(X_new[:200], y_new[:200])
+    for seen, labels in ((X[:300], y[:300]), (X_new[:200], y_new[:200])):
+        with pytest.raises(InvalidInputError, match="rows are copies of rows that the model was trained on"):
+            refitted.guarantee(seen, labels, constraint="fpr <= 0.1")
+    refitted.guarantee(X_new[200:], y_new[200:], constraint="fpr <= 0.1")
+
+
+def test_rows_that_are_equal_by_chance_are_accepted():
+    X, y = (np.round(each) if each.dtype.kind == "f" else each for each in rows(2000, 0))
+    fitted = classifier().fit(X[:1000], y[:1000])
+    assert fitted.seen_rows_.share_repeated > 0.5
+    fitted.guarantee(X[1000:], y[1000:], constraint="fpr <= 0.1")
+    with pytest.raises(InvalidInputError, match="1,000 of 1,000 rows are copies"):
+        fitted.guarantee(X[:1000], y[:1000], constraint="fpr <= 0.1")
+
+
 def test_nothing_found_predicts_no_row_positive(model, tmp_path):
     X, y = rows(15, 2)
     promised = model.guarantee(X, y, constraint="precision >= 0.99")
@@ -171,6 +200,8 @@ def test_a_guaranteed_model_survives_its_file(model, tmp_path):
     capo.save(promised, tmp_path / "m.capo")
     again = capo.load(tmp_path / "m.capo")
     assert again.guarantee_ == promised.guarantee_
+    with pytest.raises(InvalidInputError, match="600 of 600 rows are copies"):
+        again.guarantee(*rows(600, 0), constraint="fpr <= 0.1")
     assert (again.predict(X) == promised.predict(X)).all()
 
 

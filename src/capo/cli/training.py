@@ -99,7 +99,6 @@ def refit(
     reader = table.open()
     check_model_output(output, *reader.paths, model_file.path)
     loaded = model_file.load(console)
-    inputs.check_rows_are_new(loaded.manifest, reader, "a refit")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)

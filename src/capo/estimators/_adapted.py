@@ -39,7 +39,7 @@ from ..learning.folds import (
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
-from ..tables.checks import check_numbers, warn_of_data, warn_of_majority_class
+from ..tables.checks import SeenRows, check_numbers, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, describe_mismatch, infer_schema
@@ -90,6 +90,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     oof_positive_: NDArray[np.bool_]
     #: The weights of the training rows, if they had any.
     sample_weight_: FloatArray | None = None
+    #: Fingerprints of the training rows, for two classes.
+    seen_rows_: SeenRows | None = None
     #: The population that the model was adjusted to, if it was.
     population_: Population | None = None
     #: The prices that the model was trained with, if there were any.
@@ -277,6 +279,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             names = _feature_names(self.delta_, features)
             outputs = TrainingOutputs(training, folds, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
+        self.seen_rows_ = SeenRows.from_rows(X) if task.target_type == "binary" else None
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)
         if (solution := getattr(self, "solution_", None)) is not None:

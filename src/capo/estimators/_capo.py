@@ -718,13 +718,25 @@ class CAPOClassifier(BaseAdaptedClassifier):
             "a guarantee is for a model of two classes and a measure of them, such as 'f1': to guarantee a "
             "rate of one class or label, train a model of it against the rest."
         )
+        X = self._check_X(X, reset=False)
+        self._check_rows_are_new(X, "a guarantee")
         if groups is None:
-            X = self._check_X(X, reset=False)
             warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=2)
         certified = copy(self)
         found = self._certify(X, y, groups, constraint, confidence, objective, random_state)
         _replace_decision(certified, found)
         return certified
+
+    def _check_rows_are_new(self, X: Any, purpose: str) -> None:
+        """Raise an error if this model, or one that is a part of it, was trained on copies of the rows."""
+        parts = (getattr(each, "estimator", each) for each in self.auxiliaries_.values())
+        for seen in (self.seen_rows_, *(getattr(each, "seen_rows_", None) for each in parts)):
+            if seen is not None and (n_copies := seen.count_copies(X)):
+                raise InvalidInputError(
+                    f"{n_copies:,} of {X.shape[0]:,} rows are copies of rows that the model was trained on: "
+                    f"{purpose} needs labeled rows that it has not seen. Set them aside before training, "
+                    "and leave out copies of training rows."
+                )
 
     def _certify(
         self,
@@ -889,7 +901,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             "refit_on is for a model of two classes and a measure of them, such as 'f1': for others, train "
             "with auxiliaries=[FrozenEstimator(model), 'auto']."
         )
-        labels = self._check_y(self._check_X(X, reset=False), y)
+        X = self._check_X(X, reset=False)
+        self._check_rows_are_new(X, "a refit")
+        labels = self._check_y(X, y)
         known, found = self.label_pair.tolist(), np.unique(labels).tolist()
         if unknown := [label for label in found if label not in known]:
             raise InvalidInputError(
