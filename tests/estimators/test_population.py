@@ -164,6 +164,7 @@ def test_an_adjusted_model_survives_its_file(model, tmp_path):
     np.testing.assert_array_equal(again.predict(X), adjusted.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:no threshold keeps the constraint")
 @pytest.mark.parametrize(
     "measure", ["roc_auc", "recall_at_precision", "mcc", "precision_at_k", "tp - 2 * fp"]
 )

@@ -118,7 +118,9 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
     satisfied = values[limited] <= bound if "most" in limit else values[limited] >= bound
     assert result.is_satisfied == satisfied
     assert evaluation.to_dict()["constraint"]["is_satisfied"] == satisfied
-    best = evaluation.estimates[0]
+    own, best = evaluation.estimates[:2]
+    assert own.name == measure.label
+    assert own.value == pytest.approx(values[rate] if satisfied else 0.0)
     assert best.name == f"{measure.label}, best threshold"
     assert best.value == pytest.approx(measure.score(Y, scores, weight))
     text = str(evaluation)
@@ -151,7 +153,7 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
     own = measures.get("recall_at_precision")
     evaluation = evaluate(own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, random_state=0)
     values = np.array([(each.low, each.value, each.high) for each in evaluation.rows])
-    assert len(values) == len(measures.names()) + 4
+    assert len(values) == len(measures.names()) + 5
     caution = "only 1 of these 12 rows is positive, and values and intervals are uncertain"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")

@@ -487,5 +487,6 @@ def choose_operating_point(
     labels, _, mass, scores = bins.groups()
     calibration = decisions.PlattCalibrator.fit_counts(scores, labels > 0, mass)
     if isinstance(threshold, str):
-        return decisions.ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
+        rule = decisions.ExpectedValueThreshold()
+        return rule.choose(calibration, measure, scores, labels > 0, mass, counts=mass)
     return decisions.OperatingPoint(float(calibration.scores(logit(threshold))), calibration)

@@ -366,7 +366,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         decision, labels, weight = dask.compute(
             self.decision_function(X), y, sample_weight, scheduler=self.client
         )
-        return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
+        return self.measure_.score_labels(positive_mask(labels, self.classes_), decision, weight)
 
 
 class DaskCAPOClassifier(BaseDaskClassifier):

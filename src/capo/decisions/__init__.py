@@ -11,16 +11,8 @@ from ._calibration import (
     robust_scale,
 )
 from ._classes import ClassDecision, LabelThresholds, RowCuts, expected_value
-from ._guarantee import (
-    ALL_ROWS_CUT,
-    NO_ROW_CUT,
-    Constraint,
-    Guarantee,
-    certify,
-    expected_gains,
-    plan_cuts,
-    rate_names,
-)
+from ._constraint import Constraint, rate_names
+from ._guarantee import Guarantee, certify, expected_gains, plan_cuts
 from ._population import (
     MAX_MIXTURE_DISTANCE,
     Population,
@@ -32,6 +24,8 @@ from ._population import (
 )
 from ._prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings, format_money
 from ._threshold import (
+    ALL_ROWS_CUT,
+    NO_ROW_CUT,
     Decision,
     ExpectedValueThreshold,
     FixedThreshold,

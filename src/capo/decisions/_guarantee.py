@@ -17,181 +17,17 @@ the training rows (`_plan`), and nothing but the number of calibration rows is u
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrik
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
 from ._calibration import ClassScores
-from ._threshold import Decision
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share of the rows in some cells of the confusion matrix, tested by counting failures.
-
-    Attributes
-    ----------
-    trials : tuple of str
-        The cells that the rate refers to: tp and fp for precision.
-    failures : tuple of str
-        Those of them that count against the constraint: fp for precision.
-    sense : str
-        ">=" if the rate is to be large, "<=" if it is to be small.
-    safe_end : str
-        Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
-    is_monotone : bool
-        Whether the rate can only get worse as the threshold moves away from the safe end.
-    failure_phrase : str
-        What the failures were, after "2 of 30".
-    """
-
-    trials: tuple[str, ...]
-    failures: tuple[str, ...]
-    sense: str
-    safe_end: str
-    is_monotone: bool
-    failure_phrase: str
-
-
-_RATES = {
-    "precision": Rate(("tp", "fp"), ("fp",), ">=", "none", False, "predicted positives were wrong"),
-    "fdr": Rate(("tp", "fp"), ("fp",), "<=", "none", False, "predicted positives were wrong"),
-    "npv": Rate(("fn", "tn"), ("fn",), ">=", "all", False, "predicted negatives were wrong"),
-    "recall": Rate(("tp", "fn"), ("fn",), ">=", "all", True, "positives were missed"),
-    "fnr": Rate(("tp", "fn"), ("fn",), "<=", "all", True, "positives were missed"),
-    "specificity": Rate(("fp", "tn"), ("fp",), ">=", "none", True, "negatives were false alarms"),
-    "fpr": Rate(("fp", "tn"), ("fp",), "<=", "none", True, "negatives were false alarms"),
-    "positive_rate": Rate(
-        ("tp", "fp", "fn", "tn"), ("tp", "fp"), "<=", "none", True, "rows were predicted positive"
-    ),
-}
-_PATTERN = re.compile(r"\s*(\w+)\s*(>=|<=)\s*([^\s]+)\s*")
-#: The rate that a constrained measure limits, and the name of its parameter with the limit.
-_OF_MEASURES = {
-    "recall_at_precision": ("precision", "floor"),
-    "precision_at_recall": ("recall", "floor"),
-    "tpr_at_fpr": ("fpr", "ceiling"),
-}
-
-
-def rate_names() -> list[str]:
-    """The rates that a constraint can limit.
-
-    Examples
-    --------
-    >>> from capo.decisions import rate_names
-    >>> rate_names()
-    ['fdr', 'fnr', 'fpr', 'npv', 'positive_rate', 'precision', 'recall', 'specificity']
-    """
-    return sorted(_RATES)
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A lower or upper limit of a rate, such as ``precision >= 0.9``.
-
-    Parameters
-    ----------
-    name : str
-        A rate from `rate_names`.
-    limit : float
-        The smallest value allowed for precision, recall, specificity and npv (negative predictive value);
-        the largest for fpr, fnr, fdr (false discovery rate) and positive_rate.
-
-    Examples
-    --------
-    >>> from capo.decisions import Constraint
-    >>> constraint = Constraint.parse("precision >= 0.9")
-    >>> constraint.p_values([0, 1], [22, 22]).round(3)
-    array([0.098, 0.339])
-    >>> constraint.min_trials(0.9)
-    22
-    """
-
-    name: str
-    limit: float
-
-    def __post_init__(self) -> None:
-        if self.name not in _RATES:
-            raise InvalidInputError(f"a constraint can limit {', '.join(rate_names())}: got {self.name!r}.")
-        if not 0 < self.max_failure_rate < 1:
-            raise InvalidInputError(
-                f"the limit of {self.name} must be above 0 and below 1, since no number of rows can confirm "
-                f"a rate of exactly 0 or 1: got {self.limit!r}."
-            )
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read a constraint such as ``"fpr <= 0.05"``."""
-        match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
-        name, sense, limit = match.groups() if match else ("", "", "")
-        try:
-            number = float(limit)
-        except ValueError:
-            raise InvalidInputError(
-                f"a constraint is a rate and a limit, such as 'precision >= 0.9': got {text!r}."
-            ) from None
-        constraint = cls(name, number)
-        if sense != constraint.rate.sense:
-            raise InvalidInputError(f"{constraint.name} can only be limited as '{constraint}': got {text!r}.")
-        return constraint
-
-    @classmethod
-    def from_measure(cls, measure: Measure) -> Self:
-        """The constraint of a measure such as ``recall_at_precision``; an error for other measures."""
-        if measure.name not in _OF_MEASURES:
-            raise InvalidInputError(
-                f"the measure {measure.label} has no constraint: pass one, such as constraint='precision >= "
-                "0.9'."
-            )
-        name, parameter = _OF_MEASURES[measure.name]
-        return cls(name, float(measure.params[parameter]))
-
-    @property
-    def rate(self) -> Rate:
-        """The rate that is limited."""
-        return _RATES[self.name]
-
-    @property
-    def max_failure_rate(self) -> float:
-        """The largest share of failures that satisfies the constraint."""
-        return 1.0 - self.limit if self.rate.sense == ">=" else self.limit
-
-    def p_values(self, failures: IntArray | list[int], trials: IntArray | list[int]) -> FloatArray:
-        """Exact p-values of the hypothesis that the constraint is violated.
-
-        The probability of so few failures, or fewer, in so many trials if the rate were at its limit.
-        """
-        counts = np.asarray(failures)
-        p_values = bdtr(np.clip(counts, 0, trials), trials, self.max_failure_rate)
-        return np.where(counts < 0, 0.0, p_values)
-
-    def max_failures(self, trials: IntArray, alpha: float) -> IntArray:
-        """The largest number of failures in so many trials that passes the test; -1 if none does."""
-        inverse = bdtrik(alpha, trials, self.max_failure_rate)  # not an integer; NaN if no number passes
-        most = np.floor(np.nan_to_num(inverse, nan=-1.0)).astype(np.intp)
-        most = np.where(self.p_values(most + 1, trials) <= alpha, most + 1, most)
-        return np.where(self.p_values(most, trials) <= alpha, most, most - 1)
-
-    def min_trials(self, confidence: float) -> int:
-        """The number of trials without a failure that passes the test."""
-        return int(np.ceil(np.log1p(-confidence) / np.log1p(-self.max_failure_rate) - 1e-9))
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.rate.sense} {self.limit:g}"
-
-
-#: Log-odds above those of any row; large enough for that, and small enough that scores relative to it
-#: still tell probabilities apart.
-NO_ROW_CUT = 1e9
-#: Log-odds below those of any row.
-ALL_ROWS_CUT = -NO_ROW_CUT
+from ._constraint import Constraint, count_rows_needed
+from ._threshold import ALL_ROWS_CUT, NO_ROW_CUT, Decision
 
 
 @dataclass(frozen=True)
@@ -289,12 +125,6 @@ MAX_VALUES_SHARE = 0.1
 MIN_GAP = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
-#: The number of rows that is needed is the one with this probability of success.
-TARGET_POWER = 0.8
-#: For the number of rows that would be needed, every so many thresholds are enough.
-COARSE_STRIDE = 20
-#: How often the number of calibration rows is doubled to see whether more would be enough.
-MAX_DOUBLINGS = 10
 
 
 def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
@@ -362,44 +192,6 @@ def plan_cuts(
     gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :-1]
     gains = expected_gains(passed, np.cumsum(gained, axis=1))
     return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
-
-
-def count_rows_needed(
-    constraint: Constraint, training: ClassScores, n_rows: int, n_trials: int, confidence: float
-) -> int | None:
-    """Return about how many calibration rows make success likely, or None if no number does.
-
-    Rounded up to a power of two times the present number, for a rate that needs a plan. A rate of one class
-    needs enough rows of it, of which the calibration rows have `n_trials`; half a row is added, since none
-    among a few rows does not mean that there are none.
-    """
-    least = constraint.min_trials(confidence)
-    if constraint.rate.is_monotone:
-        positive, cells = float(np.mean(training.positive)), constraint.rate.trials
-        own = 1.0 if len(cells) == 4 else positive if "tp" in cells else 1.0 - positive
-        share = min(own, (n_trials + 0.5) / (n_rows + 1.0))
-        return int(np.ceil(least / share)) if share > 0 else None
-    numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
-    shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)
-    if (shares >= constraint.max_failure_rate).all():
-        return None
-    for n_more in numbers:
-        shares, trials = _expected_trials(constraint, training, n_more, confidence)
-        allowed = constraint.max_failures(trials, 1.0 - confidence)
-        power = np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares))
-        if power.max() >= TARGET_POWER:  # of the most promising threshold
-            return int(n_more)
-    return None
-
-
-def _expected_trials(
-    constraint: Constraint, training: ClassScores, n_rows: int, confidence: float
-) -> tuple[FloatArray, IntArray]:
-    """The share of failures and the number of trials at each threshold, if the training rows are typical."""
-    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)[::COARSE_STRIDE]
-    totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
-    n_training = totals.sum(axis=0)
-    return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
 
 
 def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confidence: float) -> FloatArray:
@@ -519,17 +311,14 @@ def certify(
     # The first cut is not tested: there the constraint holds by definition.
     cuts = np.append(NO_ROW_CUT if rate.safe_end == "none" else ALL_ROWS_CUT, cuts)
     cells = _count_cells(cuts, scores, positive)
-    failures, trials = (
-        np.sum([cells[name] for name in names], axis=0) for names in (rate.failures, rate.trials)
-    )
+    failures, trials = constraint.count(**cells)
     p_values = constraint.p_values(failures, trials)
     p_values[0] = 1.0
     failed = np.append(p_values[1:] > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)
     best = passed = int(np.argmax(failed))
     needed = None
     if passed == 0:
-        n_trials = int(trials[1:].max(initial=0))
-        needed = count_rows_needed(constraint, training, n_rows, n_trials, confidence)
+        needed = count_rows_needed([constraint], training, n_rows, confidence)
     elif objective is not None:  # the last of the cuts with the best value
         values = _objective_values(objective, {name: count[1 : passed + 1] for name, count in cells.items()})
         best = passed - int(np.argmax(np.broadcast_to(values, passed)[::-1]))

@@ -539,6 +539,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
     ) -> float:
         """Return the measure that was optimized, on these rows; higher is better.
 
+        It is the measure of the labels that `predict` returns. A measure with a constraint, such as
+        recall_at_precision, is 0 if these rows break it; give it a penalty if that is too harsh.
+
         Parameters
         ----------
         X : data frame, array or sparse matrix of shape (n_samples, n_features)

@@ -209,6 +209,8 @@ class BinaryTargets(Targets):
 
     def listed_measures(self) -> Iterator[Measure]:
         own = self.measure
+        if isinstance(own, ConstrainedMeasure):
+            yield own.at_threshold()
         yield own
         # The rates of a constraint are listed with it.
         known = (own.rate_name, own.limited_rate_name) if isinstance(own, ConstrainedMeasure) else ()
