@@ -42,7 +42,7 @@ def test_refit_writes_a_model_of_the_new_place(places, capsys):
     assert "south.csv" in run(capsys, "show", output)[1]
     for name in ("north.csv", "south.csv"):
         assert "was trained on these rows" in run(capsys, "explain", output, places / name)[2]
-    arguments = ("guarantee", output, places / "north.csv", "--constraint", "recall >= 0.5")
+    arguments = ("guarantee", output, places / "north.csv", "--promise", "recall >= 0.5")
     assert "the model was trained on" in run(capsys, *arguments)[2]
 
 

@@ -237,7 +237,7 @@ def test_the_header():
 def test_a_guarantee_is_stated_in_one_sentence(is_certified):
     model, positive, decision = decisions_on_test_rows()
     limit = "precision >= 0.5" if is_certified else "precision >= 0.9999"
-    promised = model.guarantee(X[TEST], Y[TEST], constraint=limit)
+    promised = model.guarantee(X[TEST], Y[TEST], limit)
     assert promised.guarantee_.is_certified == is_certified
     page = render_report(promised, positive, decision)
     word = "Promise" if is_certified else "No promise"

@@ -311,14 +311,19 @@ OPTIONS = {
     "prevalence": model_option(
         "--prevalence SHARE", "Share of positives in the new population, if it is known."
     ),
-    "constraint": model_option(
-        "--constraint LIMIT",
-        "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
-        "fpr or positive_rate; by default that of the model's measure.",
+    "promise": model_option(
+        "--promise LIMIT",
+        "Promise such as 'precision >= 0.9', about precision, fdr, npv, recall, fnr, specificity, "
+        "fpr or positive_rate; by default the constraint of the model's measure; repeatable.",
+    ),
+    "abstain_label": model_option(
+        "--abstain-label LABEL",
+        "Prediction for rows between two thresholds, one for each label; 'ask' if the promises are about "
+        "precision or fdr and about npv.",
     ),
     "confidence": model_option(
         "--confidence NUMBER",
-        "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
+        "Probability with which all promises must hold; by default that of the measure, or 0.95.",
     ),
     "objective": model_option(
         "--objective MEASURE",

@@ -146,29 +146,33 @@ def adjust(
     )
 
 
-@options.command("Choose a threshold that keeps a constraint on new rows.")
+@options.command("Choose thresholds that keep promises on new rows.")
 def guarantee(
     *,
     model_file: options.ModelOptions,
     table: options.TableOptions,
     output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
-    constraint: str | None = None,
+    promise: list[str] | None = None,
+    abstain_label: str | None = None,
     confidence: float | None = None,
     objective: str | None = None,
     seed: int = 0,
     console: Console,
 ) -> None:
-    """Choose a threshold that keeps a constraint on new rows with a stated confidence.
+    """Choose thresholds that keep promises on new rows with a stated confidence.
 
     \b
     TABLE holds labeled calibration rows that the model was not trained on. If no threshold passes the exact
-    test, no row is predicted positive, and the message says how many rows would be needed.
-      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.9' -o promised.capo
-      capo guarantee alarm.capo calibration.csv --constraint 'fpr <= 0.01' --confidence 0.99
-      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.8' --objective f1 --json
+    test, no row is predicted positive, and the message says how many rows would be needed. Promises about
+    both labels have a threshold each, and 'ask' is predicted between them.
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' -o promised.capo
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' --promise 'npv >= 0.99'
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.8' --objective f1 --json
     """
     import numpy as np
+    from scipy.special import expit
 
+    from ..decisions import Constraint, needs_abstention
     from . import inputs
 
     reader = table.open()
@@ -183,14 +187,27 @@ def guarantee(
             "the model was trained with sample weights, and the exact test counts rows: drop the weights, or "
             "use calibration rows that were drawn with them."
         )
-    limits: dict[str, Any] = {"constraint": constraint, "confidence": confidence, "objective": objective}
+    promises = [Constraint.parse(each) for each in promise or ()]
+    if abstain_label is None and needs_abstention(promises):
+        abstain_label = "ask"
+    limits: dict[str, Any] = {"confidence": confidence, "objective": objective, "groups": groups}
     with console.step("testing"):
-        model = loaded.model.guarantee(X, y, **limits, groups=groups, random_state=seed)
+        model = loaded.model.guarantee(
+            X, y, *promises, abstain_label=abstain_label, **limits, random_state=seed
+        )
     found = model.guarantee_
     assert found is not None
+    lower = float(expit(found.lower_cut))
+    thresholds = f"positive above a probability of {model.threshold_:.4g}"
+    thresholds += "" if abstain_label is None else f", negative up to {lower:.4g}"
     console.result(
-        f"{reader.name}: {found}\nthreshold: positive above a probability of {model.threshold_:.4g}",
-        {"table": reader.name, "threshold": model.threshold_, **found.to_dict()},
+        f"{reader.name}: {found}\nthreshold: {thresholds}",
+        {
+            "table": reader.name,
+            "threshold": model.threshold_,
+            "lower_threshold": lower,
+            **found.to_dict(),
+        },
     )
     if output is not None:
         training = {**loaded.manifest.training, inputs.CALIBRATION_TABLE: inputs.table_sha256(reader)}

@@ -18,6 +18,7 @@ import polars as pl
 from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.sparse import vstack
+from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from .. import decisions, inspection
@@ -143,8 +144,8 @@ def predict_batch(
     """The columns of the predictions, and decisions to compare with those in training, if there are any."""
     model = loaded.model
     if model.target_type_ == "binary":
-        decision = model.positive_decision(features)
-        return _binary_series(loaded, batch, decision), decision
+        log_odds = model.log_odds(features)
+        return _binary_series(loaded, batch, log_odds), model.decision_.margins(log_odds)
     probabilities = model.predict_proba(features)
     names = [str(name) for name in model.classes_.tolist()]
     columns = [pl.Series(f"{PROBABILITY}{name}", probabilities[:, k]) for k, name in enumerate(names)]
@@ -157,17 +158,21 @@ def predict_batch(
     return [*(pl.Series(name, predicted[:, k]) for k, name in enumerate(names)), *columns], None
 
 
-def _binary_series(loaded: LoadedModel, batch: Batch, decision: FloatArray) -> list[pl.Series]:
+def _binary_series(loaded: LoadedModel, batch: Batch, log_odds: FloatArray) -> list[pl.Series]:
     model, prices = loaded.model, None
-    probability, threshold = model.as_probability(decision), np.full(len(decision), model.threshold_)
+    probability, threshold = np.asarray(expit(log_odds)), np.full(len(log_odds), model.threshold_)
     saving: list[pl.Series] = []
     if is_priced(model):
         prices = read_prices(loaded, batch)
-        saving = [pl.Series(EXPECTED_SAVING, [None] * len(decision), dtype=pl.Float64)]
+        saving = [pl.Series(EXPECTED_SAVING, [None] * len(log_odds), dtype=pl.Float64)]
     if prices is not None:
-        threshold, decision = prices.thresholds, row_decision(model, decision, prices)
+        threshold = prices.thresholds
         saving = [pl.Series(EXPECTED_SAVING, prices.expected_savings(probability))]
-    labels = model.label_pair[(decision > 0).astype(int)]
+    decision = prices or model.decision_
+    answers = decision.answers(model.label_pair)
+    if answers.dtype == object:  # a column has values of one type
+        answers = answers.astype(str)
+    labels = answers[decision.decide(log_odds).astype(int)]
     columns = {LABEL: labels, "score": probability, "threshold": threshold}
     return [*(pl.Series(name, values) for name, values in columns.items()), *saving]
 

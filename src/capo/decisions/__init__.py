@@ -12,7 +12,7 @@ from ._calibration import (
 )
 from ._classes import ClassDecision, LabelThresholds, RowCuts, expected_value
 from ._constraint import Constraint, rate_names
-from ._guarantee import Guarantee, certify, expected_gains, plan_cuts
+from ._guarantee import Guarantee, Promise, certify, expected_gains, needs_abstention, plan_cuts
 from ._population import (
     MAX_MIXTURE_DISTANCE,
     Population,
@@ -54,6 +54,7 @@ __all__ = [
     "Population",
     "PrevalenceEstimate",
     "PriceTerms",
+    "Promise",
     "RowCuts",
     "RowPrices",
     "Savings",
@@ -73,6 +74,7 @@ __all__ = [
     "logistic_sums",
     "minimize_logistic",
     "mixture_distance",
+    "needs_abstention",
     "normalize_weights",
     "plan_cuts",
     "rate_names",

@@ -189,8 +189,8 @@ class Constraint:
 TARGET_POWER = 0.8
 #: How often the number of rows is doubled to see whether more would be enough.
 MAX_DOUBLINGS = 10
-#: Thresholds that are tried for the number of rows, from each end of the scores.
-N_TRIED_CUTS = 100
+#: Thresholds that are tried for the number of rows, in even steps and closer to each end of the scores.
+N_TRIED_CUTS = 200
 
 
 def count_rows_needed(
@@ -202,8 +202,10 @@ def count_rows_needed(
     each kind is added to those beyond a threshold (Jeffreys): a small count is no certainty.
     """
     ascending, n_training = np.argsort(training.log_odds), len(training.log_odds)
-    ranks = np.unique(np.geomspace(1, n_training, N_TRIED_CUTS).astype(np.intp))
-    below = np.unique(np.concatenate((ranks, n_training - ranks)))
+    ranks, even = (
+        space(1, n_training, N_TRIED_CUTS).astype(np.intp) for space in (np.geomspace, np.linspace)
+    )
+    below = np.unique(np.concatenate((ranks, even, n_training - ranks)))
     probability = np.asarray(training.positive, dtype=np.float64)
     masses = probability, 1.0 - probability
     fn, tn = (np.append(0.0, np.cumsum(mass[ascending]))[below] for mass in masses)

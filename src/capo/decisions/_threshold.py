@@ -39,6 +39,10 @@ class Decision(ABC):
         """Return which rows or labels are positive; for many classes, the position of the class."""
         return self.margins(scores) > 0
 
+    def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
+        """Return what is predicted for each of the positions from `decide`: by default one of the labels."""
+        return label_pair
+
     @abstractmethod
     def describe(self) -> str:
         """Return the decision in one sentence."""

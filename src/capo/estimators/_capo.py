@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -33,7 +33,7 @@ from ..decisions import (
     certify,
     estimate_savings,
 )
-from ..exceptions import DataWarning, InvalidInputError
+from ..exceptions import ConstraintWarning, DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
 from ..learning.auxiliaries import AUXILIARY_SETS, FAST
@@ -442,7 +442,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             sides = np.isin(np.arange(len(labels)), held_out).astype(np.intp)
             warn_of_copies(X, sides, _SEEN_ROWS, stacklevel=4)
         train_params = dict(check_method_params(X, params, train))
-        self._fit(task, measure, safe_indexing(X, train), labels[train], None, train_params)
+        with warnings.catch_warnings():  # the threshold of the training rows is replaced
+            warnings.simplefilter("ignore", ConstraintWarning)
+            self._fit(task, measure, safe_indexing(X, train), labels[train], None, train_params)
         held_groups = None if groups is None else np.asarray(groups)[held_out]
         _replace_decision(self, self._certify(safe_indexing(X, held_out), labels[held_out], held_groups))
         return self
@@ -666,19 +668,19 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self,
         X: Any,
         y: ArrayLike,
-        *,
-        constraint: str | Constraint | None = None,
+        *promises: str | Constraint,
         confidence: float | None = None,
+        abstain_label: Any = None,
         objective: Any = None,
         groups: ArrayLike | None = None,
         random_state: int = 0,
     ) -> Self:
-        """Return this model with a threshold that keeps a constraint on new rows with a given confidence.
+        """Return this model with a threshold that keeps promises on new rows with a given confidence.
 
         If the rows of X are independent draws from where the model will be used, and neither training nor an
-        earlier choice has used them, the constraint holds on new rows with probability `confidence`,
+        earlier choice has used them, all promises hold on new rows with probability `confidence`,
         whatever the distribution. If no threshold passes the test, no row is predicted positive (for a
-        constraint on recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
+        promise about recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
 
         Parameters
         ----------
@@ -686,14 +688,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Calibration rows that nothing in this model has seen.
         y : array-like of shape (n_samples,)
             Their labels.
-        constraint : str or capo.decisions.Constraint, optional
+        *promises : str or capo.decisions.Constraint
             Such as ``"precision >= 0.9"`` or ``"fpr <= 0.05"``; `capo.decisions.rate_names()` lists the
             rates. By default that of the measure, such as recall_at_precision.
         confidence : float, optional
             By default that of the measure, or 0.95.
+        abstain_label : object, optional
+            What `predict` returns for rows that get no label, such as "ask". Promises about both labels, such
+            as "precision >= 0.9" and "npv >= 0.99", then have a threshold each, and these rows are between
+            them. A missed positive is one with a negative label.
         objective : str, Measure or callable, optional
-            What to maximize subject to the constraint; by default the highest recall for a precision, fdr,
-            fpr, specificity or positive_rate, and the fewest predicted positives for the others.
+            What to maximize subject to the promises; by default the highest recall if the first one is about
+            precision, fdr, fpr, specificity or positive_rate, and else the fewest predicted positives.
         groups : array-like of shape (n_samples,), optional
             Rows of one group may depend on each other: one row is drawn from each group, and the promise is
             about a random row of a new group.
@@ -703,7 +709,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Returns
         -------
         CAPOClassifier
-            A copy with its own `threshold_` and with `guarantee_`; this model is unchanged.
+            A copy with its own `decision_`, which is also its `guarantee_`; this model is unchanged.
 
         Examples
         --------
@@ -713,7 +719,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         >>> X, y = make_classification(3000, class_sep=1.5, random_state=0)
         >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0)
         >>> model = model.fit(X[:1000], y[:1000])
-        >>> promised = model.guarantee(X[1000:], y[1000:], constraint="precision >= 0.9")
+        >>> promised = model.guarantee(X[1000:], y[1000:], "precision >= 0.9")
         >>> print(promised.guarantee_)
         precision >= 0.9 on new rows like the calibration rows, with 95% confidence: ...
         """
@@ -726,7 +732,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         if groups is None:
             warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=2)
         certified = copy(self)
-        found = self._certify(X, y, groups, constraint, confidence, objective, random_state)
+        found = self._certify(X, y, groups, promises, confidence, abstain_label, objective, random_state)
         _replace_decision(certified, found)
         return certified
 
@@ -746,16 +752,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
         X: Any,
         y: ArrayLike,
         groups: ArrayLike | None,
-        constraint: str | Constraint | None = None,
+        promises: Sequence[str | Constraint] = (),
         confidence: float | None = None,
+        abstain_label: Any = None,
         objective: Any = None,
         random_state: int = 0,
     ) -> Guarantee:
-        """Find the threshold that keeps a constraint on calibration rows."""
-        if constraint is None:
-            constraint = Constraint.from_measure(self.measure_)
-        elif not isinstance(constraint, Constraint):
-            constraint = Constraint.parse(constraint)
+        """Find the thresholds that keep promises on calibration rows."""
+        constraints = [
+            each if isinstance(each, Constraint) else Constraint.parse(each) for each in promises
+        ] or [Constraint.from_measure(self.measure_)]
+        if abstain_label in self.classes_.tolist():
+            raise InvalidInputError(f"abstain_label must not be one of the labels: got {abstain_label!r}.")
         if confidence is None:
             confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
         scores = self.log_odds(X)
@@ -767,11 +775,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
             rows = np.sort(order[first])
             scores, positive = scores[rows], positive[rows]
         found = certify(
-            constraint,
+            constraints,
             scores,
             positive,
             _oof_scores(self),
             confidence=confidence,
+            abstain_label=abstain_label,
             objective=None if objective is None else measures.get(objective),
             random_state=random_state,
         )

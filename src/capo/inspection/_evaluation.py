@@ -357,7 +357,10 @@ def evaluate(
     found = _estimate_all(bootstrap, weight, on_progress)
     if not is_binary:
         found = replace(found, classes=_estimate_class_rates(bootstrap, weight, group is None))
-    caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
+    guarantee = getattr(model, "guarantee_", None)
+    asks = guarantee is not None and guarantee.abstain_label is not None
+    asked = "rows that get no label count as predicted negative" if asks else ""
+    caution = "; ".join(filter(None, (asked, few_rows, describe_few_groups(group))))
     return replace(found, caution=caution, savings=savings)
 
 
