@@ -64,3 +64,20 @@ def test_a_model_of_groups_is_tested_one_row_for_each_group(folder, capsys):
     rows = (folder / "g.capo", folder / "new_groups.csv")
     found = json.loads(run(capsys, "guarantee", *rows, "--promise", "fpr <= 0.2", "--json")[1])
     assert (found["n_rows"], found["by_group"]) == (200, True)
+
+
+def test_two_promises_leave_rows_to_ask_about(folder, model, capsys):
+    table(2000, seed=5).write_csv(folder / "calibration.csv")
+    output, promises = folder / "asks.capo", ("--promise", "precision >= 0.7", "--promise", "npv >= 0.8")
+    code, out, _ = run(capsys, "guarantee", model, folder / "calibration.csv", *promises, "-o", output)
+    assert code == 0
+    assert re.search(r"precision >= 0.7 and npv >= 0.8 on new rows .*; 'ask' for [\d.]+% of the rows", out)
+    assert re.search("threshold: positive above a probability of .*, negative up to", out)
+    found = json.loads(run(capsys, "guarantee", model, folder / "calibration.csv", *promises, "--json")[1])
+    labels = predictions(run(capsys, "predict", output, folder / "calibration.csv")[1])["label"]
+    assert (labels == "ask").sum() == found["n_asked"] > 0
+    assert set(labels) == {"yes", "no", "ask"}
+    code, out, _ = run(capsys, "evaluate", output, folder / "test.csv")
+    assert code == 0
+    assert "caution: rows that get no label count as predicted negative" in out
+    assert "'ask' for" in run(capsys, "show", output)[1]
