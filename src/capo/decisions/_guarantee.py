@@ -139,8 +139,9 @@ class Guarantee(Decision):
         rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
         rows += ", one from each group" if self.by_group else ""
         confidence, parts = f"with {100 * self.confidence:.10g}% confidence", []
-        kept = [each for each in self.promises if each.is_certified]
-        failed = [each for each in self.promises if not each.is_certified]
+        kept, failed = (
+            [each for each in self.promises if each.is_certified == state] for state in (True, False)
+        )
         if kept:
             kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
             counts = " and ".join(
@@ -148,7 +149,7 @@ class Guarantee(Decision):
                 for each in kept
             )
             p_values = ", ".join(f"{each.p_value:.2g}" for each in kept)
-            names = _join_constraints(kept)
+            names = " and ".join(str(each.constraint) for each in kept)
             parts.append(f"{names} on {kind}, {confidence}: {counts} among {rows} (p = {p_values})")
         if failed:
             end = failed[0].constraint.rate.safe_end
@@ -164,7 +165,7 @@ class Guarantee(Decision):
                 else "judging by the training rows, no number of calibration rows would be enough: lower the "
                 "limit or train a better model"
             )
-            names = _join_constraints(failed)
+            names = " and ".join(str(each.constraint) for each in failed)
             parts.append(f"{names} cannot be guaranteed {confidence} from {rows}: {result}; {needed}")
         if self.abstain_label is not None:
             low, high = self.asked_interval
@@ -177,10 +178,6 @@ class Guarantee(Decision):
         promises = [{**asdict(each), "constraint": str(each.constraint)} for each in self.promises]
         values = {**asdict(self), "promises": promises, "is_certified": self.is_certified}
         return {**values, "asked_interval": list(self.asked_interval), "statement": str(self)}
-
-
-def _join_constraints(promises: Sequence[Promise]) -> str:
-    return " and ".join(str(each.constraint) for each in promises)
 
 
 #: Difference of the square roots of the expected numbers of rows beyond successive thresholds: each step adds
@@ -259,7 +256,14 @@ def plan_cuts(
         return cuts
     # Calibration samples from laws that the training rows support.
     rng, safe_end = np.random.default_rng(random_state), constraints[0].rate.safe_end
-    counts = _smooth(_count_between(safe_end, training, cuts))
+    probability = np.asarray(training.positive, dtype=np.float64)
+    if safe_end == "none":
+        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
+    else:
+        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
+    parts = [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
+    counts = np.maximum(parts, MIN_COUNT)
+    counts[:, 0] += 0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
     laws = rng.dirichlet(counts.ravel(), size=N_SIMULATIONS)
     samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
     failures, others = np.cumsum(samples, axis=2).swapaxes(0, 1)
@@ -307,25 +311,6 @@ def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
     middles = ((values[:-1] + values[1:]) / 2.0)[is_gap]
     middles = middles[middles > cuts[0]]
     return middles if len(middles) else cuts
-
-
-def _count_between(safe_end: str, training: ClassScores, cuts: FloatArray) -> FloatArray:
-    """Training rows between successive thresholds: those that would be failures, and the others."""
-    probability = np.asarray(training.positive, dtype=np.float64)
-    if safe_end == "none":
-        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
-    else:
-        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
-    return np.stack(
-        [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
-    )
-
-
-def _smooth(counts: FloatArray) -> FloatArray:
-    """Add half a row of each kind beyond the first threshold (Jeffreys): a small count is no certainty."""
-    smoothed = np.maximum(counts, MIN_COUNT)
-    smoothed[:, 0] += 0.5
-    return smoothed
 
 
 @dataclass(frozen=True, eq=False)
@@ -470,7 +455,7 @@ def certify(
         candidates = _common_cuts(sides)
         if len(candidates) == 0:  # the first side that passes alone keeps its promises
             certified = certified[:1]
-            candidates = (certified or sides)[0].cuts
+            candidates = certified[0].cuts[1:] if certified else sides[0].cuts
         best = len(candidates) - 1
         if objective is not None:  # the last of the cuts with the best value
             values = _objective_values(objective, _count_cells(candidates, scores, positive))

@@ -363,8 +363,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
-        decision = decision or self.decision_
-        found = decision.decide(self._scores(X)).astype(np.intp)
+        scores, decision = self._scores(X), decision or self.decision_
+        found = decision.decide(scores).astype(np.intp)
         return found if self.target_type_ == "multilabel" else decision.answers(self.label_pair)[found]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -431,14 +431,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, measure: Any, decision: Decision | None = None
     ) -> float:
         """Return the measure of a decision, by default that of the model."""
-        decision = decision or self.decision_
+        scores, decision = self._scores(X), decision or self.decision_
         asks = isinstance(decision, Guarantee) and decision.abstain_label is not None
         if asks and measure.at_threshold() is not None:
             raise InvalidInputError(
                 f"this model gives no label to some rows, and {measure.label} needs one for each: see "
                 "guarantee_ for what the labels promise, or score the model without the guarantee."
             )
-        scores = self._scores(X)
         labels = self._check_y(scores, y) if self.target_type_ == "multiclass" else y
         truth = self.task_.match(labels, len(scores), self.label_pair)
         weight = None if sample_weight is None else check_row_weights(sample_weight, scores)
