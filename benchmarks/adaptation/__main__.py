@@ -107,9 +107,14 @@ def _fit_cell(
     C, results = model.fit(table.X, table.y).C_, model.cv_results_
     best = int(np.argmax(results["test_score"]))
     best_C = float(results["param_C"][best])
-    values = {C: model.score(table.X_test, table.y_test)}
+
+    def value() -> float:
+        return model.measure_.score(table.y_test, model.positive_decision(table.X_test))
+
+    values = {C: value()}
     for other in {0.0, best_C} - {C}:
-        values[other] = model.set_params(C=other).fit(table.X, table.y).score(table.X_test, table.y_test)
+        model.set_params(C=other).fit(table.X, table.y)
+        values[other] = value()
     gain, error = (float(results[key][best]) for key in ("gain", "gain_std_error"))
     return C, values[C], values[0.0], best_C, values[best_C], gain, error
 
