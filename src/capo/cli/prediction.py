@@ -170,7 +170,6 @@ def guarantee(
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.8' --objective f1 --json
     """
     import numpy as np
-    from scipy.special import expit
 
     from ..decisions import Constraint, needs_abstention
     from . import inputs
@@ -197,17 +196,9 @@ def guarantee(
         )
     found = model.guarantee_
     assert found is not None
-    lower = float(expit(found.lower_cut))
-    thresholds = f"positive above a probability of {model.threshold_:.4g}"
-    thresholds += "" if abstain_label is None else f", negative up to {lower:.4g}"
     console.result(
-        f"{reader.name}: {found}\nthreshold: {thresholds}",
-        {
-            "table": reader.name,
-            "threshold": model.threshold_,
-            "lower_threshold": lower,
-            **found.to_dict(),
-        },
+        f"{reader.name}: {found}\nthreshold: {model.summary().notes['threshold']}",
+        {"table": reader.name, "threshold": model.threshold_, **found.to_dict()},
     )
     if output is not None:
         training = {**loaded.manifest.training, inputs.CALIBRATION_TABLE: inputs.table_sha256(reader)}

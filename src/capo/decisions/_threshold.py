@@ -202,7 +202,7 @@ def careful_threshold(
                 else f"About {needed:,} labeled rows would be needed."
             ),
             ConstraintWarning,
-            stacklevel=6,
+            stacklevel=9,
         )
         return float("inf" if safe_end == 0 else "-inf")
     values = np.where(passes, expected.evaluate(measure.rate), -1.0)
