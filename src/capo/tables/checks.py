@@ -317,7 +317,7 @@ def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
         if (expected < MAX_EXPECTED_COPIES).all():
             break
         _, row_value, counts = np.unique(column, return_inverse=True, return_counts=True)
-        expected *= (counts / n_rows)[row_value]
+        expected *= (np.where(counts > 1, counts, 0) / n_rows)[row_value]
     return expected
 
 
@@ -397,7 +397,8 @@ MAX_P_VALUE = 1e-3
 class SeenRows:
     """Fingerprints of the rows that a model was trained on, by which copies of them are recognized.
 
-    A fingerprint has 4 bytes, from which no value of the row follows.
+    A fingerprint has 4 bytes, from which no value of the row follows. Rows that others may equal by chance,
+    such as those of a few discrete columns, have none.
 
     Attributes
     ----------
@@ -406,7 +407,7 @@ class SeenRows:
     max_hash : int
         Rows with a larger hash have no fingerprint.
     share_repeated : float
-        The share of the rows that equal another one: as many new rows equal a training row by chance.
+        The share of the rows with a fingerprint that equal another one: as many new rows are expected to.
     checksum : int
         The sum of all hashes, which tells whether the whole table is the same, in any order.
 
@@ -427,8 +428,10 @@ class SeenRows:
     @classmethod
     def from_rows(cls, X: Any) -> SeenRows:
         """Return the fingerprints of a data frame, array or sparse matrix."""
-        hashes = _row_hashes(_column_codes(X))
-        different, counts = np.unique(hashes, return_counts=True)
+        columns = _column_codes(X)
+        hashes = _row_hashes(columns)
+        is_rare = _expected_copies(columns) < MAX_EXPECTED_COPIES
+        different, counts = np.unique(hashes[is_rare], return_counts=True)
         kept = different[:MAX_FINGERPRINTS]
         max_hash = int(kept[-1]) if len(kept) < len(different) else 2**64 - 1
         share_repeated = float(counts[counts > 1].sum() + 1) / (len(hashes) + 2)
