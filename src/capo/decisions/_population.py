@@ -78,17 +78,14 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
     if len(points) == 0:
         return 0.0
     found = np.searchsorted(new, points, side="right") / len(new)
-    before, after = (training.distributions(points + step) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE))
-    return min(
-        max(0.0, float((found - _mix(after, share)).max()), float((_mix(before, share) - found).max()))
-        for share in np.linspace(0.0, 1.0, N_SHARES)
+    before, after = (
+        np.array(training.distributions(points + step)) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE)
     )
-
-
-def _mix(distributions: tuple[FloatArray, FloatArray], share: float) -> FloatArray:
-    """The distribution of a mixture with a share of positives."""
-    positive, negative = distributions
-    return share * positive + (1.0 - share) * negative
+    mixtures = (np.array([share, 1.0 - share]) for share in np.linspace(0.0, 1.0, N_SHARES))
+    return min(
+        max(0.0, float((found - each @ after).max()), float((each @ before - found).max()))
+        for each in mixtures
+    )
 
 
 N_RESAMPLES = 100

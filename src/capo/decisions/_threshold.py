@@ -106,11 +106,6 @@ class OperatingPoint:
         """The log-odds of the positive class at the threshold."""
         return float(self.calibration.log_odds(np.array([self.score]))[0])
 
-    @property
-    def probability(self) -> float:
-        """The probability of the positive class at the threshold."""
-        return float(expit(self.log_odds))
-
 
 class ThresholdRule(ABC):
     """Chooses the operating point for scores that are out of fold."""

@@ -275,7 +275,6 @@ MAX_EXPECTED_COPIES = 0.1
 #: An odd number without structure: a product with it spreads a column's bits over the hash.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
-_HASHABLE_TYPES = {str, int, float, bool, type(None)}
 
 
 def duplicate_share(X: Any, folds: IntArray) -> float:
@@ -336,8 +335,11 @@ def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
-    if not set(map(type, values)) <= _HASHABLE_TYPES:
-        values = [_hashable(value) for value in values]
+    plain = (str, int, float, type(None))
+    if not all(issubclass(each, plain) for each in set(map(type, values))):
+        values = [
+            each if isinstance(each, plain) else None if is_missing(each) else str(each) for each in values
+        ]
     codes = {value: _code(value) for value in dict.fromkeys(values)}
     return np.array(list(map(codes.__getitem__, values)), dtype=np.uint64)
 
@@ -357,12 +359,6 @@ def _row_hashes(columns: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     for column in columns:
         hashes = _mix(hashes ^ column)
     return hashes
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, str | int | float):
-        return value
-    return None if is_missing(value) else str(value)
 
 
 def _bits(values: FloatArray) -> NDArray[np.uint64]:
