@@ -29,13 +29,13 @@ model = CAPOClassifier("f1", auxiliaries=[LogisticRegression()], delta=None, ran
 # %%
 # `guarantee` takes labeled rows that the model has not seen and returns a model with its own
 # threshold. The sentence that describes the promise is also part of `summary()`.
-promised = model.guarantee(*draw(1000, rng), constraint=f"precision >= {floor}", confidence=confidence)
+promised = model.guarantee(*draw(1000, rng), f"precision >= {floor}", confidence=confidence)
 print(promised.guarantee_)
 
 # %%
 # If no threshold passes the test, no row is predicted positive, and the sentence says how many rows
 # would be needed.
-print(model.guarantee(*draw(40, rng), constraint=f"precision >= {floor}", confidence=confidence).guarantee_)
+print(model.guarantee(*draw(40, rng), f"precision >= {floor}", confidence=confidence).guarantee_)
 
 # %%
 # How often does it hold? We draw 200 calibration samples of 1,000 rows, choose a threshold on each,
@@ -47,7 +47,7 @@ measure = measures.get("recall_at_precision", floor=floor)
 points = {"best on the sample": [], f"guaranteed with {confidence:.0%} confidence": []}
 for _ in range(200):
     X_sample, y_sample = draw(1000, rng)
-    found = model.guarantee(X_sample, y_sample, constraint=f"precision >= {floor}", confidence=confidence)
+    found = model.guarantee(X_sample, y_sample, f"precision >= {floor}", confidence=confidence)
     naive = measure.threshold(y_sample, model.log_odds(X_sample))
     for each, cut in zip(points.values(), (naive, found.guarantee_.cut), strict=True):
         predicted = scores > cut

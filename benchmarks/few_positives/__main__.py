@@ -131,7 +131,10 @@ def fit_both(job: Job, path: Path | None) -> list[tuple]:
         warnings.simplefilter("ignore")
         for measure in MEASURES:
             chosen, plain = (_fit(job, data, measure, C, Memory(cache, verbose=0)) for C in ("auto", 0.0))
-            values = [model.score(data.X_test, data.y_test) for model in (chosen, plain)]
+            values = [
+                model.measure_.score(data.y_test, model.positive_decision(data.X_test))
+                for model in (chosen, plain)
+            ]
             rows.append((*job, measure, int(data.y.sum()), chosen.C_, *values))
     return rows
 

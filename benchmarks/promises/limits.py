@@ -31,7 +31,7 @@ BEST_PLAN, ONE_TEST = "best plan", "one test"
 
 def limits(population: Population, constraint: Constraint, n_rows: int) -> dict[str, float]:
     """The mean recall of the two ways to use the true curve."""
-    cuts = _spaced_cuts(constraint, population.train_scores, n_rows, CONFIDENCE)
+    cuts = _spaced_cuts([constraint], population.train_scores, n_rows, CONFIDENCE)
     interval = np.searchsorted(-cuts, -population.scores, side="right")
     truth = _count_above(interval, population.positive, len(cuts))
     recall = truth[1] / population.positive.sum()

@@ -45,7 +45,7 @@ def validate(path: Path, table: str, half: int, cache: Path) -> list[tuple]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = models.capo(MEASURES[name]).fit(data.X, data.y)
-        honest = model.score(data.X_test, data.y_test)
+        honest = model.measure_.score(data.y_test, model.positive_decision(data.X_test))
         rows.append((table, half, name, model.score_, model.score_std_, honest))
     return rows
 

@@ -174,7 +174,7 @@ def _capo(system: str, model: BaseAdaptedClassifier, table: Table) -> Row:
         model.fit(table.X, table.y)
     seconds = model.timings_
     training = sum(taken for step, taken in seconds.items() if step.startswith("auxiliary "))
-    score = model.score(table.X_test, table.y_test)
+    score = model.measure_.score(table.y_test, model.positive_decision(table.X_test))
     taken = seconds["adaptation"] + seconds["delta"]
     return Row(system, score, taken, training, model.C_, model.score_, model.score_std_)
 

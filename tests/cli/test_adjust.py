@@ -79,7 +79,7 @@ def test_predict_reports_that_a_guarantee_may_not_hold(shifted, capsys):
     advice = "the guarantee may not hold: 'capo guarantee' with labeled rows like these renews it"
     for floor, is_at_risk in ((0.6, True), (0.999, False)):
         model = shifted / f"promised{floor}.capo"
-        rows = (shifted / "m.capo", shifted / "same.csv", "--constraint", f"precision >= {floor}")
+        rows = (shifted / "m.capo", shifted / "same.csv", "--promise", f"precision >= {floor}")
         assert run(capsys, "guarantee", *rows, "-o", model)[0] == 0
         _, _, err = run(capsys, "predict", model, shifted / "rare.csv")
         assert "in training" in err

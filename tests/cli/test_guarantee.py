@@ -9,7 +9,7 @@ from .cases import FAST, predictions, run, table
 def test_guarantee_chooses_a_threshold_and_writes_the_model(folder, model, capsys):
     table(2000, seed=5).write_csv(folder / "calibration.csv")
     output = folder / "promised.capo"
-    arguments = (model, folder / "calibration.csv", "--constraint", "precision >= 0.6", "--confidence", "0.9")
+    arguments = (model, folder / "calibration.csv", "--promise", "precision >= 0.6", "--confidence", "0.9")
     code, out, err = run(capsys, "guarantee", *arguments, "-o", output)
     assert code == 0
     assert (
@@ -19,14 +19,14 @@ def test_guarantee_chooses_a_threshold_and_writes_the_model(folder, model, capsy
     found = json.loads(run(capsys, "guarantee", *arguments, "--json")[1])
     assert found["is_certified"]
     predicted = predictions(run(capsys, "predict", output, folder / "calibration.csv")[1])["label"] == "yes"
-    assert predicted.sum() == found["n_trials"]
+    assert predicted.sum() == found["promises"][0]["n_trials"]
     wrong = predicted & (table(2000, seed=5)["y"] == "no")
-    assert wrong.sum() == found["n_failures"]
+    assert wrong.sum() == found["promises"][0]["n_failures"]
     assert "guarantee" in run(capsys, "show", output)[1]
 
 
 def test_guarantee_says_how_many_rows_would_be_needed(folder, model, capsys):
-    code, out, _ = run(capsys, "guarantee", model, folder / "test.csv", "--constraint", "fpr <= 0.01")
+    code, out, _ = run(capsys, "guarantee", model, folder / "test.csv", "--promise", "fpr <= 0.01")
     assert code == 0
     assert re.search(
         r"cannot be guaranteed .* no row is predicted positive; about [\d,]+ calibration rows", out
@@ -34,9 +34,9 @@ def test_guarantee_says_how_many_rows_would_be_needed(folder, model, capsys):
 
 
 def test_guarantee_refuses_the_training_table(folder, model, capsys):
-    code, _, err = run(capsys, "guarantee", model, folder / "train.csv", "--constraint", "fpr <= 0.1")
+    code, _, err = run(capsys, "guarantee", model, folder / "train.csv", "--promise", "fpr <= 0.1")
     assert code == 2
-    assert "train.csv: a guarantee needs labeled rows that it has not seen" in err
+    assert "rows that the model was trained on: a guarantee needs labeled rows that it has not seen" in err
 
 
 def test_guarantee_needs_a_constraint(folder, model, capsys):
@@ -62,5 +62,22 @@ def test_a_model_of_groups_is_tested_one_row_for_each_group(folder, capsys):
     fit = ("fit", folder / "groups.csv", "-t", "y", "--id", "id", "--group", "patient", *FAST)
     assert run(capsys, *fit, "-o", folder / "g.capo")[0] == 0
     rows = (folder / "g.capo", folder / "new_groups.csv")
-    found = json.loads(run(capsys, "guarantee", *rows, "--constraint", "fpr <= 0.2", "--json")[1])
+    found = json.loads(run(capsys, "guarantee", *rows, "--promise", "fpr <= 0.2", "--json")[1])
     assert (found["n_rows"], found["by_group"]) == (200, True)
+
+
+def test_two_promises_leave_rows_to_ask_about(folder, model, capsys):
+    table(2000, seed=5).write_csv(folder / "calibration.csv")
+    output, promises = folder / "asks.capo", ("--promise", "precision >= 0.7", "--promise", "npv >= 0.8")
+    code, out, _ = run(capsys, "guarantee", model, folder / "calibration.csv", *promises, "-o", output)
+    assert code == 0
+    assert re.search(r"precision >= 0.7 and npv >= 0.8 on new rows .*; 'ask' for [\d.]+% of the rows", out)
+    assert re.search("threshold: positive above a probability of .*, negative up to", out)
+    found = json.loads(run(capsys, "guarantee", model, folder / "calibration.csv", *promises, "--json")[1])
+    labels = predictions(run(capsys, "predict", output, folder / "calibration.csv")[1])["label"]
+    assert (labels == "ask").sum() == found["n_asked"] > 0
+    assert set(labels) == {"yes", "no", "ask"}
+    code, out, _ = run(capsys, "evaluate", output, folder / "test.csv")
+    assert code == 0
+    assert "caution: rows that get no label count as predicted negative" in out
+    assert "'ask' for" in run(capsys, "show", output)[1]

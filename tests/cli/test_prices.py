@@ -147,7 +147,7 @@ def test_a_negative_price_is_refused_in_prediction(priced, capsys):
 
 def test_a_guarantee_takes_the_place_of_the_prices(priced, capsys):
     output = priced / "promised.capo"
-    arguments = (priced / "m.capo", priced / "test.csv", "--constraint", "recall >= 0.3", "-o", output)
+    arguments = (priced / "m.capo", priced / "test.csv", "--promise", "recall >= 0.3", "-o", output)
     assert run(capsys, "guarantee", *arguments)[0] == 0
     found = predictions(run(capsys, "predict", output, priced / "test.csv", "-q")[1])
     assert found["threshold"].n_unique() == 1

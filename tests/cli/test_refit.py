@@ -42,7 +42,7 @@ def test_refit_writes_a_model_of_the_new_place(places, capsys):
     assert "south.csv" in run(capsys, "show", output)[1]
     for name in ("north.csv", "south.csv"):
         assert "was trained on these rows" in run(capsys, "explain", output, places / name)[2]
-    arguments = ("guarantee", output, places / "north.csv", "--constraint", "recall >= 0.5")
+    arguments = ("guarantee", output, places / "north.csv", "--promise", "recall >= 0.5")
     assert "the model was trained on" in run(capsys, *arguments)[2]
 
 
@@ -56,7 +56,7 @@ def test_refit_as_json(places, capsys):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("north.csv", "north.csv: a refit needs labeled rows that it has not seen"),
+        ("north.csv", "a refit needs labeled rows that it has not seen"),
         ("one_class.csv", "new rows are 'no': at least 2 rows of each class are needed"),
         ("fewer.csv", "the table lacks 1 column that the model needs: 'z'"),
     ],

@@ -186,7 +186,7 @@ def test_calibration_by_counts_is_that_of_the_rows():
     scores = np.round(rng.normal(size=2000), 1)
     positive = rng.random(2000) < 1 / (1 + np.exp(-2 * scores))
     groups, counts = np.unique(np.stack([scores, positive], axis=1), axis=0, return_counts=True)
-    found = PlattCalibrator.fit_counts(groups[:, 0], groups[:, 1] > 0, counts.astype(float))
+    found = PlattCalibrator.fit(groups[:, 0], groups[:, 1] > 0, counts=counts.astype(float))
     expected = PlattCalibrator.fit(scores, positive)
     assert found.slope == pytest.approx(expected.slope, rel=1e-3)
     assert found.intercept == pytest.approx(expected.intercept, abs=1e-3)

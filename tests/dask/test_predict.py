@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from capo import SVMPerfClassifier
+from capo import CAPOClassifier, SVMPerfClassifier
 from capo.dask import DaskSVMPerfClassifier, decision_function, predict, predict_proba
 from capo.exceptions import InvalidInputError
 
@@ -80,3 +80,18 @@ def test_rows_in_memory_are_predicted_at_once(rows):
         np.testing.assert_array_equal(
             function(model, rows[0]), getattr(model, function.__name__)(rows[0]), strict=True
         )
+
+
+def test_a_model_that_asks_has_three_answers():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 1200)
+    X = rng.integers(0, 3, size=(1200, 2)) + y[:, None]
+    auxiliaries = [LogisticRegression()]
+    model = CAPOClassifier(auxiliaries=auxiliaries, delta=None, cv=2, random_state=0).fit(X[:600], y[:600])
+    asks = model.guarantee(
+        X[600:], y[600:], "precision >= 0.8", "npv >= 0.8", confidence=0.8, abstain_label="ask"
+    )
+    lazy = predict(asks, da.from_array(X.astype(float), chunks=(70, -1)))
+    assert lazy.dtype == object
+    assert set(asks.predict(X).tolist()) == {0, 1, "ask"}
+    np.testing.assert_array_equal(lazy.compute(), asks.predict(X))

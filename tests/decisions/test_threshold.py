@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from capo import measures
 from capo.decisions import (
@@ -77,7 +78,7 @@ def test_only_a_threshold_that_is_learned_is_shrunk():
 def test_a_threshold_that_is_given_is_kept():
     positive, scores = scored_rows()
     point = FixedThreshold(0.3)(measures.get("f1"), scores, positive, None)
-    assert point.probability == pytest.approx(0.3)
+    assert expit(point.log_odds) == pytest.approx(0.3)
 
 
 def test_a_threshold_of_zero_is_for_measures_of_labels():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import average_precision_score, f1_score, log_loss
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -124,6 +125,36 @@ def test_few_rows_of_a_class_keep_the_prior():
     assert target.sum() == 20
     assert light("mcc").fit(data, target).C_ == 0.0
     assert len(light("mcc", C=[1.0, 10.0]).fit(data, target).cv_results_["param_C"]) == 3
+
+
+@pytest.mark.filterwarnings("ignore:no threshold keeps the constraint")
+def test_few_labels_give_no_threshold_that_breaks_its_constraint():
+    measure, n_rows, n_wrong, n_flagged = measures.get("recall_at_precision", floor=0.9), 200, 0, 0
+    for seed in range(8):
+        X, y = make_classification(
+            2700, 10, n_informative=5, class_sep=0.8, weights=[0.7], flip_y=0.05, random_state=seed
+        )
+        auxiliaries = [LogisticRegression(), GaussianNB()]
+        model = CAPOClassifier(measure, auxiliaries=auxiliaries, delta=None, C=0.0, random_state=0)
+        flagged = model.fit(X[:n_rows], y[:n_rows]).predict(X[n_rows:]) == 1
+        wrong = flagged & (y[n_rows:] == 0)
+        assert wrong.sum() <= 0.2 * flagged.sum()
+        n_wrong, n_flagged = n_wrong + wrong.sum(), n_flagged + flagged.sum()
+    assert 0 < n_wrong <= 0.1 * n_flagged
+
+
+def test_a_score_is_that_of_the_labels_that_are_predicted():
+    X, y = make_classification(1000, class_sep=1.5, flip_y=0.1, random_state=0)
+    train, test = slice(600), slice(600, None)
+    for floor, penalty in ((0.8, np.inf), (0.97, np.inf), (0.97, 0.5)):
+        measure = measures.get("recall_at_precision", floor=floor, penalty=penalty)
+        model = light(measure, threshold=0.5).fit(X[train], y[train])
+        predicted = model.predict(X[test])
+        precision, recall = precision_score(y[test], predicted), recall_score(y[test], predicted)
+        missed = max(0.0, 1.0 - precision / floor)
+        expected = recall - penalty * missed if missed and penalty < 1 else recall * (missed == 0)
+        assert model.score(X[test], y[test]) == pytest.approx(expected)
+        assert missed > 0 or floor == 0.8
 
 
 def test_the_summary_says_that_a_value_is_unstable():

@@ -29,7 +29,7 @@ CASES = {
     "positive if the probability is above 0.*best expected value": lambda: fit("f1", X, Y),
     "positive if the probability is above 0.3, as given": lambda: fit("f1", X, Y, threshold=0.3),
     "precision >= 0.8 on new rows": lambda: fit("f1", X[:300], Y[:300]).guarantee(
-        X[300:], Y[300:], constraint="precision >= 0.8"
+        X[300:], Y[300:], "precision >= 0.8"
     ),
     "in a population with 2.00% positive": lambda: fit("f1", X, Y).for_population(prevalence=0.02),
     "the class that": fit_classes,
@@ -58,9 +58,9 @@ def test_a_decision_says_what_it_does_and_does_it(sentence, tmp_path):
 
 
 def test_a_copy_with_another_decision_leaves_the_model_as_it_is():
-    model = fit("f1", X, Y)
+    model = fit("f1", X[:300], Y[:300])
     before = model.decision_
-    certified = model.guarantee(X, Y, constraint="fpr <= 0.1")
+    certified = model.guarantee(X[300:], Y[300:], "fpr <= 0.1")
     assert isinstance(certified.decision_, Guarantee)
     assert certified.guarantee_ is certified.decision_
     assert model.decision_ is before

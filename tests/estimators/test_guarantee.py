@@ -2,6 +2,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -33,11 +35,12 @@ def model():
 def test_guarantee_returns_a_new_model_with_its_threshold(model):
     X, y = rows(1500, 1)
     before = model.threshold_, model.predict(X)
-    promised = model.guarantee(X, y, constraint="precision >= 0.8", confidence=0.9)
+    promised = model.guarantee(X, y, "precision >= 0.8", confidence=0.9)
     found = promised.guarantee_
     predicted = promised.predict(X) == "yes"
     assert found.is_certified
-    assert (found.n_trials, found.n_failures) == (predicted.sum(), (predicted & (y == "no")).sum())
+    promise = found.promises[0]
+    assert (promise.n_trials, promise.n_failures) == (predicted.sum(), (predicted & (y == "no")).sum())
     assert (model.threshold_, model.guarantee_) == (before[0], None)
     assert (model.predict(X) == before[1]).all()
     np.testing.assert_allclose(promised.predict_proba(X), model.predict_proba(X))
@@ -53,17 +56,44 @@ def test_new_rows_keep_the_constraint(model):
     X_new, y_new = rows(20_000, 99)
     scores, violations = model.log_odds(X_new), 0
     for seed in range(40):
-        cut = model.guarantee(
-            *rows(300, 1000 + seed), constraint="precision >= 0.8", confidence=0.8
-        ).guarantee_.cut
+        cut = model.guarantee(*rows(300, 1000 + seed), "precision >= 0.8", confidence=0.8).guarantee_.cut
         predicted = scores > cut
         violations += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
     assert violations <= 40 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 40))
 
 
+def test_rows_that_the_model_has_seen_are_refused(model):
+    X, y = rows(600, 0)
+    shuffled = np.random.default_rng(0).permutation(600)
+    with pytest.raises(
+        InvalidInputError, match=r"600 of 600 rows are copies .* trained on: a guarantee needs"
+    ):
+        model.guarantee(X[shuffled], y[shuffled], "fpr <= 0.1")
+    X_new, y_new = rows(400, 1)
+    mixed, labels = np.concatenate((X[:200], X_new)), np.concatenate((y[:200], y_new))
+    with pytest.raises(InvalidInputError, match="200 of 600 rows are copies"):
+        model.guarantee(mixed, labels, "fpr <= 0.1")
+    with pytest.raises(InvalidInputError, match=r"200 of 200 rows are copies .* a refit needs"):
+        model.refit_on(X[:200], y[:200])
+    refitted = model.refit_on(X_new[:200], y_new[:200])
+    for seen, labels in ((X[:300], y[:300]), (X_new[:200], y_new[:200])):
+        with pytest.raises(InvalidInputError, match="rows are copies of rows that the model was trained on"):
+            refitted.guarantee(seen, labels, "fpr <= 0.1")
+    refitted.guarantee(X_new[200:], y_new[200:], "fpr <= 0.1")
+
+
+def test_rows_that_are_equal_by_chance_are_accepted():
+    X, y = (np.round(each) if each.dtype.kind == "f" else each for each in rows(2000, 0))
+    fitted = classifier().fit(X[:1000], y[:1000])
+    assert len(fitted.seen_rows_.fingerprints) < 10
+    fitted.guarantee(X[1000:], y[1000:], "fpr <= 0.1")
+    with pytest.raises(InvalidInputError, match="1,000 of 1,000 rows are copies"):
+        fitted.guarantee(X[:1000], y[:1000], "fpr <= 0.1")
+
+
 def test_nothing_found_predicts_no_row_positive(model, tmp_path):
     X, y = rows(15, 2)
-    promised = model.guarantee(X, y, constraint="precision >= 0.99")
+    promised = model.guarantee(X, y, "precision >= 0.99")
     assert not promised.guarantee_.is_certified
     assert set(promised.predict(X)) == {"no"}
     assert promised.threshold_ == 1.0
@@ -71,7 +101,7 @@ def test_nothing_found_predicts_no_row_positive(model, tmp_path):
     np.testing.assert_allclose(
         promised.as_probability(promised.decision_function(X)), model.predict_proba(X)[:, 1], atol=1e-6
     )
-    every = model.guarantee(X, y, constraint="recall >= 0.99")
+    every = model.guarantee(X, y, "recall >= 0.99")
     assert set(every.predict(X)) == {"yes"}
 
 
@@ -110,30 +140,30 @@ def test_groups_are_held_out_and_tested_one_row_each(model):
     fitted = classifier(PRECISE).fit(X, y, groups=groups)
     assert (fitted.guarantee_.n_rows, fitted.guarantee_.by_group) == (90, True)
     assert len(fitted.oof_decision_) == 630
-    alone = model.guarantee(X, y, constraint="fpr <= 0.1", groups=groups)
+    alone = model.guarantee(X, y, "fpr <= 0.1", groups=groups)
     assert alone.guarantee_.n_rows == 300
     assert "one from each group" in str(alone.guarantee_)
     with pytest.raises(InvalidInputError, match="groups must have one entry per row"):
-        model.guarantee(X, y, constraint="fpr <= 0.1", groups=groups[:5])
+        model.guarantee(X, y, "fpr <= 0.1", groups=groups[:5])
     unknown = np.where(groups == 7, np.nan, groups)
     with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 900 rows"):
         classifier(PRECISE).fit(X, y, groups=unknown)
     with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 900 rows"):
-        model.guarantee(X, y, constraint="fpr <= 0.1", groups=unknown)
+        model.guarantee(X, y, "fpr <= 0.1", groups=unknown)
 
 
 def test_more_rows_are_asked_for_than_there_are(model):
     X, _ = rows(150, 7)
-    found = model.guarantee(X, np.full(150, "no"), constraint="recall >= 0.8").guarantee_
+    found = model.guarantee(X, np.full(150, "no"), "recall >= 0.8").guarantee_
     assert not found.is_certified
-    assert found.n_rows_needed > 150
+    assert found.promises[0].n_rows_needed > 150
 
 
 def test_copies_among_calibration_rows_give_a_warning_unless_they_are_a_group(model):
     X, y = rows(300, 6)
     copies = np.repeat(np.arange(100), 3)
     with pytest.warns(DataWarning, match="100% of the calibration rows are exact copies of others"):
-        model.guarantee(X[copies], y[copies], constraint="fpr <= 0.1")
+        model.guarantee(X[copies], y[copies], "fpr <= 0.1")
     with (
         pytest.warns(DataWarning, match="exact copy in another fold"),
         pytest.warns(DataWarning, match="the model has seen calibration rows") as warned,
@@ -142,8 +172,8 @@ def test_copies_among_calibration_rows_give_a_warning_unless_they_are_a_group(mo
     assert __file__ in {each.filename for each in warned if "calibration" in str(each.message)}
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
-        model.guarantee(X[copies], y[copies], constraint="fpr <= 0.1", groups=copies)
-        model.guarantee(X, y, constraint="fpr <= 0.1")
+        model.guarantee(X[copies], y[copies], "fpr <= 0.1", groups=copies)
+        model.guarantee(X, y, "fpr <= 0.1")
 
 
 @pytest.mark.filterwarnings("ignore:100% of the calibration rows are exact copies")
@@ -154,9 +184,9 @@ def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
     for seed in range(30):
         X, y = rows(40, 2000 + seed)
         groups = np.repeat(np.arange(40), 20)
-        for name, given in (("rows", None), ("groups", groups)):
+        for name, chosen in (("rows", None), ("groups", groups)):
             promised = model.guarantee(
-                X[groups], y[groups], constraint="precision >= 0.8", confidence=0.8, groups=given
+                X[groups], y[groups], "precision >= 0.8", confidence=0.8, groups=chosen
             )
             predicted = scores > promised.guarantee_.cut
             violations[name] += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
@@ -167,10 +197,12 @@ def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
 def test_a_guaranteed_model_survives_its_file(model, tmp_path):
     pytest.importorskip("skops")
     X, y = rows(1500, 1)
-    promised = model.guarantee(X, y, constraint="precision >= 0.8", confidence=0.9)
+    promised = model.guarantee(X, y, "precision >= 0.8", confidence=0.9)
     capo.save(promised, tmp_path / "m.capo")
     again = capo.load(tmp_path / "m.capo")
     assert again.guarantee_ == promised.guarantee_
+    with pytest.raises(InvalidInputError, match="600 of 600 rows are copies"):
+        again.guarantee(*rows(600, 0), "fpr <= 0.1")
     assert (again.predict(X) == promised.predict(X)).all()
 
 
@@ -195,7 +227,7 @@ def test_errors_of_guarantee(model):
     with pytest.raises(InvalidInputError, match="the measure f1 has no constraint: pass one"):
         model.guarantee(X, y)
     with pytest.raises(InvalidInputError, match="X has 50 rows, y has 49"):
-        model.guarantee(X, y[1:], constraint="fpr <= 0.1")
+        model.guarantee(X, y[1:], "fpr <= 0.1")
 
 
 def test_other_estimators_refuse_a_confidence():
@@ -215,3 +247,52 @@ def test_a_splitter_is_kept():
     X, y = rows(400, 8)
     fitted = classifier(PRECISE, cv=StratifiedKFold(3)).fit(X, y)
     assert fitted.guarantee_ is not None
+
+
+def test_a_model_that_asks(model, tmp_path):
+    X, y = rows(3000, 20)
+    asks = model.guarantee(X, y, "precision >= 0.9", "npv >= 0.97", confidence=0.9, abstain_label="ask")
+    predicted, found = asks.predict(X), asks.guarantee_
+    assert found.is_certified
+    assert set(predicted) == {"yes", "no", "ask"}
+    assert (predicted == "ask").sum() == found.n_asked
+    counts = [(predicted == "yes").sum(), (predicted == "no").sum()]
+    assert [each.n_trials for each in found.promises] == counts
+    np.testing.assert_allclose(asks.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(asks.decision_function(X) > 0, predicted == "yes")
+    assert "'ask' for" in asks.summary().notes["guarantee"]
+    with pytest.raises(InvalidInputError, match="gives no label to some rows, and f1 needs one for each"):
+        asks.score(X, y)
+    capo.save(asks, tmp_path / "m.capo")
+    assert (capo.load(tmp_path / "m.capo").predict(X) == predicted).all()
+    with pytest.raises(InvalidInputError, match="abstain_label must not be one of the labels: got 'yes'"):
+        model.guarantee(X, y, "precision >= 0.9", "npv >= 0.97", abstain_label="yes")
+
+
+@pytest.mark.parametrize("abstain_label", ["ask", -1])
+def test_answers_have_the_type_of_the_labels_if_they_can(abstain_label):
+    (X, y), (X_new, y_new) = rows(600, 0), rows(2000, 21)
+    fitted = classifier().fit(X, (y == "yes").astype(int))
+    asks = fitted.guarantee(
+        X_new, (y_new == "yes").astype(int), "precision >= 0.8", "npv >= 0.9", abstain_label=abstain_label
+    )
+    predicted = asks.predict(X_new)
+    assert set(predicted.tolist()) == {0, 1, abstain_label}
+    assert predicted.dtype.kind == ("i" if abstain_label == -1 else "O")
+
+
+@given(st.integers(0, 1000))
+def test_a_label_does_not_depend_on_the_rows_beside_it(seed):
+    """Scores of few values, at which a promised cut must not lie."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(900, 3)) / 3
+    y = rng.random(900) < X.mean(axis=1)
+    auxiliaries = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+    fitted = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.1, cv=2, random_state=0).fit(X[:300], y[:300])
+    promised = fitted.guarantee(X[300:], y[300:], "fpr <= 0.4", confidence=0.8)
+    together, sizes = promised.predict(X), (1, 2, 7, 64)
+    for size in sizes:
+        blocks = [promised.predict(X[start : start + size]) for start in range(0, 200, size)]
+        np.testing.assert_array_equal(np.concatenate(blocks)[:200], together[:200])
+    scores = promised.log_odds(X)
+    assert np.abs(scores - promised.decision_.cut).min() > 1e-7

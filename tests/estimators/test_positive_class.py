@@ -108,7 +108,7 @@ def test_meta_estimators(wrap):
 def test_guarantees_and_populations(pair):
     one, two = pair
     promised = [
-        model.guarantee(X[TEST], y[TEST], constraint="precision >= 0.5", confidence=0.8)
+        model.guarantee(X[TEST], y[TEST], "precision >= 0.5", confidence=0.8)
         for model, y in zip(pair, (LARGER, SMALLER), strict=True)
     ]
     assert str(promised[0].guarantee_) == str(promised[1].guarantee_)

@@ -344,3 +344,20 @@ def test_a_frozen_auxiliary_whose_smaller_label_is_positive(learner):
     frozen = FrozenEstimator(learner.fit(X, labels))
     model = CAPOClassifier("f1", auxiliaries=[frozen], C=0, cv=3, pos_label="no", random_state=0)
     assert_same_predictions(model.fit(X, labels), X, make_array(200, 1)[0])
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1)])
+def test_promised_cuts_separate_scores_of_few_values(labels):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(3000, 3)).astype(np.float64) / 3
+    y = np.array(labels)[(rng.random(3000) < X.mean(axis=1)).astype(int)]
+    auxiliaries = [LogisticRegression(), DecisionTreeClassifier(max_depth=3)]
+    model = CAPOClassifier(auxiliaries=auxiliaries, delta=None, cv=2, random_state=0).fit(X[:500], y[:500])
+    calibration = X[500:2000], y[500:2000]
+    for promises, label in ((("fpr <= 0.3",), None), (("precision >= 0.7", "npv >= 0.7"), "ask")):
+        promised = model.guarantee(*calibration, *promises, confidence=0.8, abstain_label=label)
+        assert promised.guarantee_.is_certified
+        exported = run(to_onnx(promised, X[:1]), X)["label"]
+        predicted = promised.predict(X)
+        assert len(set(predicted.tolist())) == 2 + (label is not None)
+        assert [str(each) for each in exported] == [str(each) for each in predicted]

@@ -219,6 +219,7 @@ def test_a_comparison_of_another_training_is_recognized():
     assert same.difference(model) == ""
 
 
+@pytest.mark.filterwarnings("ignore:no threshold keeps the constraint")
 @pytest.mark.parametrize(
     ("measure", "note"),
     [

@@ -53,7 +53,8 @@ def test_a_constrained_measure_is_drawn_at_each_threshold():
     positive, predicted = Y == 1, weak.predict(texture) == 1
     precision, recall = positive[predicted].mean(), predicted[positive].mean()
     assert display.chosen_value == pytest.approx(recall if precision >= 0.8 else 0.0)
-    assert display.values.max() == pytest.approx(weak.score(texture, Y))
+    assert display.chosen_value == pytest.approx(weak.score(texture, Y))
+    assert display.values.max() == pytest.approx(measure.score(positive, weak.log_odds(texture)))
     assert display.ax_.get_ylabel() == "recall_at_precision(floor=0.8)"
 
 

@@ -245,7 +245,7 @@ def test_the_header():
 def test_a_guarantee_is_stated_in_one_sentence(is_certified):
     model, positive, decision = decisions_on_test_rows()
     limit = "precision >= 0.5" if is_certified else "precision >= 0.9999"
-    promised = model.guarantee(X[TEST], Y[TEST], constraint=limit)
+    promised = model.guarantee(X[TEST], Y[TEST], limit)
     assert promised.guarantee_.is_certified == is_certified
     page = render_report(promised, positive, decision)
     word = "Promise" if is_certified else "No promise"
@@ -255,17 +255,17 @@ def test_a_guarantee_is_stated_in_one_sentence(is_certified):
 
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_promise_is_tested_on_the_rows(is_broken):
-    model = decisions_on_test_rows()[0].guarantee(X[TEST], Y[TEST], constraint="precision >= 0.85")
+    model = decisions_on_test_rows()[0].guarantee(X[TEST], Y[TEST], "precision >= 0.85")
     decision = model.positive_decision(X[TRAIN])
     positive = ~(decision > 0) if is_broken else Y[TRAIN] == model.pos_label_
     evaluation = evaluate(model, positive, decision, random_state=0)
     n_wrong, n_predicted = int(np.sum(~positive & (decision > 0))), int(np.sum(decision > 0))
     p_value = binomtest(n_wrong, n_predicted, 0.15, alternative="greater").pvalue
-    assert evaluation.promise.p_value == pytest.approx(p_value)
+    assert evaluation.promises[0].p_value == pytest.approx(p_value)
     verb = "contradict" if is_broken else "do not contradict"
     verdict = f"rows {verb} it: {n_wrong} of {n_predicted} predicted positives were wrong (p = {p_value:.2g})"
     assert f"promise: precision >= 0.85 with 95% confidence; these {verdict}" in str(evaluation)
-    assert evaluation.to_dict()["promise"]["n_failures"] == n_wrong
+    assert evaluation.to_dict()["promises"][0]["n_failures"] == n_wrong
     page = ParsedPage(render_report(model, positive, decision, evaluation=evaluation))
     assert f" These {verdict}." in page.text
 

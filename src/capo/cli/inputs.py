@@ -130,14 +130,6 @@ def training_checksums(manifest: Manifest) -> list[str]:
     return [str(checksum) for checksum in found if checksum]
 
 
-def check_rows_are_new(manifest: Manifest, table: TableReader, purpose: str) -> None:
-    """Raise an error if the model was trained on this very table."""
-    if table_sha256(table) in training_checksums(manifest):
-        raise InvalidInputError(
-            f"the model was trained on {table.name}: {purpose} needs labeled rows that it has not seen."
-        )
-
-
 def training_table_notes(manifest: Manifest, table: TableReader, console: Console) -> list[str]:
     """Notes, also logged, if the model was trained on this very table, or its guarantee was tested on it."""
     checksum, notes = table_sha256(table), []

@@ -162,13 +162,17 @@ def guarantee(
     model: options.Model,
     table: options.Table,
     output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
-    constraint: Annotated[
+    promise: Annotated[
+        options.Texts,
+        options.model_option("--promise LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'; repeatable."),
+    ] = None,
+    abstain_label: Annotated[
         options.Text,
-        options.model_option("--constraint LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'."),
+        options.model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
     ] = None,
     confidence: Annotated[
         float | None,
-        options.model_option("--confidence NUMBER", "Probability that it holds; 0.95 by default."),
+        options.model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
     ] = None,
     objective: Annotated[
         options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
@@ -182,19 +186,21 @@ def guarantee(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose a threshold that keeps a constraint on new rows.
+    """Choose thresholds that keep promises on new rows.
 
     \b
-    The constraint, on precision, fdr, npv, recall, fnr, specificity, fpr or positive_rate, holds with a
-    stated confidence; by default it is that of the model's measure. --objective is recall by default.
-    TABLE has labeled calibration rows that the model was not trained on. If no threshold passes the exact
-    test, no row is predicted positive, and the message says how many rows would be needed.
-      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.9' -o promised.capo
-      capo guarantee alarm.capo calibration.csv --constraint 'fpr <= 0.01' --confidence 0.99
-      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.8' --objective f1 --json
+    A promise, about precision, fdr, npv, recall, fnr, specificity, fpr or positive_rate, holds with a
+    stated confidence; by default it is the constraint of the model's measure. TABLE has labeled
+    calibration rows that the model was not trained on. If no threshold passes the exact test, no row is
+    predicted positive, and the message says how many rows would be needed. Promises about both labels
+    have a threshold each, and 'ask' is predicted between them.
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' -o promised.capo
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' --promise 'npv >= 0.99'
+      capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.8' --objective f1 --json
     """
     import numpy as np
 
+    from ..decisions import Constraint, needs_abstention
     from ..io.formats import open_table
     from . import inputs
 
@@ -202,7 +208,6 @@ def guarantee(
     reader = open_table(table, format, delimiter, encoding, sheet)
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
-    inputs.check_rows_are_new(loaded.manifest, reader, "a guarantee")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
@@ -212,13 +217,18 @@ def guarantee(
             "the model was trained with sample weights, and the exact test counts rows: drop the weights, or "
             "use calibration rows that were drawn with them."
         )
-    limits: dict[str, Any] = {"constraint": constraint, "confidence": confidence, "objective": objective}
+    promises = [Constraint.parse(each) for each in promise or ()]
+    if abstain_label is None and needs_abstention(promises):
+        abstain_label = "ask"
+    limits: dict[str, Any] = {"confidence": confidence, "objective": objective, "groups": groups}
     with console.step("testing"):
-        promised = loaded.model.guarantee(X, y, **limits, groups=groups, random_state=seed)
+        promised = loaded.model.guarantee(
+            X, y, *promises, abstain_label=abstain_label, **limits, random_state=seed
+        )
     found = promised.guarantee_
     assert found is not None
     console.result(
-        f"{reader.name}: {found}\nthreshold: positive above a probability of {promised.threshold_:.4g}",
+        f"{reader.name}: {found}\nthreshold: {promised.summary().notes['threshold']}",
         {"table": reader.name, "threshold": promised.threshold_, **found.to_dict()},
     )
     if output is not None:

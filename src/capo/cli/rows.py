@@ -185,8 +185,12 @@ def _binary_columns(loaded: LoadedModel, batch: Batch, log_odds: FloatArray) -> 
     """The label, the probability and the threshold of each row, and what calling it positive is worth."""
     model, probability = loaded.model, expit(log_odds)
     prices = read_prices(loaded, batch) if is_priced(model) else None
+    decision = prices or model.decision_
+    answers = decision.answers(model.label_pair)
+    if answers.dtype == object:  # a column has values of one type
+        answers = answers.astype(str)
     columns = {
-        "label": model.label_pair[(prices or model.decision_).decide(log_odds).astype(int)],
+        "label": answers[decision.decide(log_odds).astype(int)],
         "score": probability,
         "threshold": np.full(len(log_odds), model.threshold_) if prices is None else prices.thresholds,
     }

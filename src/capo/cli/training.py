@@ -143,7 +143,6 @@ def refit(
     reader = open_table(table, format, delimiter, encoding, sheet)
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
-    inputs.check_rows_are_new(loaded.manifest, reader, "a refit")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)

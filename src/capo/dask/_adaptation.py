@@ -485,7 +485,8 @@ def choose_operating_point(
 ) -> decisions.OperatingPoint:
     """The calibration, and the threshold of the best expected value or at a given probability."""
     labels, _, mass, scores = bins.groups()
-    calibration = decisions.PlattCalibrator.fit_counts(scores, labels > 0, mass)
+    calibration = decisions.PlattCalibrator.fit(scores, labels > 0, counts=mass)
     if isinstance(threshold, str):
-        return decisions.ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
+        rule = decisions.ExpectedValueThreshold()
+        return rule.choose(calibration, measure, scores, labels > 0, mass, counts=mass)
     return decisions.OperatingPoint(float(calibration.scores(logit(threshold))), calibration)

@@ -59,7 +59,10 @@ def predict(model: Any, X: Any) -> Any:
     >>> bool((labels.compute() == model.predict(X)).all())
     True
     """
-    return _apply(model, "predict", X, np.asarray(model.classes_).dtype, 1)
+    decision, labels = getattr(model, "decision_", None), np.asarray(model.classes_)
+    return _apply(
+        model, "predict", X, labels.dtype if decision is None else decision.answers(labels).dtype, 1
+    )
 
 
 def predict_proba(model: Any, X: Any) -> Any:
@@ -354,7 +357,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         decision, labels, weight = dask.compute(
             self.decision_function(X), y, sample_weight, scheduler=self.client
         )
-        return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
+        return self.measure_.score_labels(positive_mask(labels, self.classes_), decision, weight)
 
 
 class DaskCAPOClassifier(BaseDaskClassifier):

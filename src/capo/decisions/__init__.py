@@ -12,16 +12,8 @@ from ._calibration import (
     robust_scale,
 )
 from ._classes import ClassDecision, LabelThresholds, RowCuts, expected_value
-from ._guarantee import (
-    ALL_ROWS_CUT,
-    NO_ROW_CUT,
-    Constraint,
-    Guarantee,
-    certify,
-    expected_gains,
-    plan_cuts,
-    rate_names,
-)
+from ._constraint import Constraint, rate_names
+from ._guarantee import Guarantee, Promise, certify, expected_gains, needs_abstention, plan_cuts
 from ._population import (
     MAX_MIXTURE_DISTANCE,
     Population,
@@ -33,6 +25,8 @@ from ._population import (
 )
 from ._prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings, format_money
 from ._threshold import (
+    ALL_ROWS_CUT,
+    NO_ROW_CUT,
     Decision,
     ExpectedValueThreshold,
     FixedThreshold,
@@ -62,6 +56,7 @@ __all__ = [
     "Population",
     "PrevalenceEstimate",
     "PriceTerms",
+    "Promise",
     "RowCuts",
     "RowPrices",
     "Savings",
@@ -81,6 +76,7 @@ __all__ = [
     "logistic_sums",
     "minimize_logistic",
     "mixture_distance",
+    "needs_abstention",
     "normalize_weights",
     "plan_cuts",
     "rate_names",

@@ -104,17 +104,26 @@ class PlattCalibrator:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        counts: FloatArray | None = None,
         nonnegative: bool = True,
         shrink: bool = False,
     ) -> PlattCalibrator:
         """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1.
 
         With `shrink`, the slope is shrunk toward 1 in units of the scores' spread, by as much as one row:
-        scores that are known to be good keep their order where a few rows contradict it.
+        scores that are known to be good keep their order where a few rows contradict it. `counts` are the
+        numbers of rows with equal scores and labels, in place of weights.
         """
         labels = np.asarray(y, dtype=bool)
-        weight = normalize_weights(len(labels), sample_weight)
-        return cls.fit_counts(scores, labels, weight, nonnegative=nonnegative, shrink=shrink)
+        weight = normalize_weights(len(labels), sample_weight) if counts is None else counts
+        n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
+        target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+        center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
+        Z = ((scores - center) / spread)[:, None]
+        ridge, slope = (1.0, 1.0) if shrink else (MIN_RIDGE, 0.0)
+        coef, bias = fit_logistic(Z, target, weight, ridge=ridge, center=slope, nonnegative=nonnegative)
+        slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
+        return cls(slope, bias - slope * center)
 
     @classmethod
     def fit_log_odds(
@@ -128,26 +137,6 @@ class PlattCalibrator:
         weight = normalize_weights(len(labels), sample_weight)
         coef, bias = fit_logistic(log_odds[:, None], labels, weight, ridge=1.0, center=1.0)
         return cls(max(float(coef[0]), MIN_SLOPE), bias)
-
-    @classmethod
-    def fit_counts(
-        cls,
-        scores: FloatArray,
-        labels: BoolArray,
-        weight: FloatArray,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
-    ) -> PlattCalibrator:
-        """Fit as `fit` to groups of rows with equal scores and labels; the weights are numbers of rows."""
-        n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
-        target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
-        center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
-        Z = ((scores - center) / spread)[:, None]
-        ridge, slope = (1.0, 1.0) if shrink else (MIN_RIDGE, 0.0)
-        coef, bias = fit_logistic(Z, target, weight, ridge=ridge, center=slope, nonnegative=nonnegative)
-        slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
-        return cls(slope, bias - slope * center)
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """The log-odds of the positive class."""

@@ -1,246 +1,135 @@
-"""Thresholds that keep a constraint on new rows with a stated confidence.
+"""Thresholds that keep constraints on new rows with a stated confidence.
 
-The thresholds are scores of training rows, spaced evenly in the square root of the number of calibration rows
-that are expected beyond them, which is how finely rates can be told apart; scores with few values have
-thresholds in the gaps between them. The thresholds are tested one after another up to the first failure, so
-that the place to start matters: with too few rows beyond it the first test cannot pass, and too far on the
-rate is too close to its limit. The plan simulates calibration samples from the training rows, and starts
-where the expected share of the table that is gained is largest, or as far before it as hardly costs anything:
-training rows can be too optimistic, and a start that fails leaves nothing.
+A rate that can only get worse as the threshold moves (recall, false positive rate) is tested between all
+scores, from the end where the constraint holds by definition: the first true null hypothesis in this order is
+the same for every sample, so that testing each threshold with error probability alpha and stopping at the
+first failure has error probability alpha as a whole. For precision the thresholds and their order are
+planned with the training rows (`plan_cuts`), and nothing but the number of calibration rows is used; the same
+argument holds. Several constraints with the same safe end are tested together: a threshold passes if all of
+them do. Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with
+half of the error probability, so that all thresholds that pass hold at once.
 
-A rate that can only get worse as the threshold moves (recall, false positive rate) is tested at every score,
-from the end where the constraint holds by definition: the first true null hypothesis in this order is the
-same for every sample, so that testing each threshold with error probability alpha and stopping at the first
-failure has error probability alpha as a whole. For precision the thresholds and their order are planned with
-the training rows (`_plan`), and nothing but the number of calibration rows is used; the same argument holds.
+The planned thresholds are scores of training rows, spaced evenly in the square root of the number of
+calibration rows that are expected beyond them, which is how finely rates can be told apart; scores with few
+values have thresholds in the gaps between them. The place to start matters: with too few rows beyond it the
+first test cannot pass, and too far on the rate is too close to its limit. The plan simulates calibration
+samples from the training rows, and starts where the expected share of the table that is gained is largest, or
+as far before it as hardly costs anything: training rows can be too optimistic, and a start that fails leaves
+nothing.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrik
+from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
 from ._calibration import ClassScores
-from ._threshold import Decision
+from ._constraint import Constraint, count_rows_needed
+from ._threshold import ALL_ROWS_CUT, NO_ROW_CUT, Decision
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A share of the rows in some cells of the confusion matrix, tested by counting failures.
-
-    Attributes
-    ----------
-    trials : tuple of str
-        The cells that the rate refers to: tp and fp for precision.
-    failures : tuple of str
-        Those of them that count against the constraint: fp for precision.
-    sense : str
-        ">=" if the rate is to be large, "<=" if it is to be small.
-    safe_end : str
-        Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
-    is_monotone : bool
-        Whether the rate can only get worse as the threshold moves away from the safe end.
-    failure_phrase : str
-        What the failures were, after "2 of 30".
-    """
-
-    trials: tuple[str, ...]
-    failures: tuple[str, ...]
-    sense: str
-    safe_end: str
-    is_monotone: bool
-    failure_phrase: str
-
-
-_RATES = {
-    "precision": Rate(("tp", "fp"), ("fp",), ">=", "none", False, "predicted positives were wrong"),
-    "fdr": Rate(("tp", "fp"), ("fp",), "<=", "none", False, "predicted positives were wrong"),
-    "npv": Rate(("fn", "tn"), ("fn",), ">=", "all", False, "predicted negatives were wrong"),
-    "recall": Rate(("tp", "fn"), ("fn",), ">=", "all", True, "positives were missed"),
-    "fnr": Rate(("tp", "fn"), ("fn",), "<=", "all", True, "positives were missed"),
-    "specificity": Rate(("fp", "tn"), ("fp",), ">=", "none", True, "negatives were false alarms"),
-    "fpr": Rate(("fp", "tn"), ("fp",), "<=", "none", True, "negatives were false alarms"),
-    "positive_rate": Rate(
-        ("tp", "fp", "fn", "tn"), ("tp", "fp"), "<=", "none", True, "rows were predicted positive"
-    ),
-}
-_PATTERN = re.compile(r"\s*(\w+)\s*(>=|<=)\s*([^\s]+)\s*")
-#: The rate that a constrained measure limits, and the name of its parameter with the limit.
-_OF_MEASURES = {
-    "recall_at_precision": ("precision", "floor"),
-    "precision_at_recall": ("recall", "floor"),
-    "tpr_at_fpr": ("fpr", "ceiling"),
-}
-
-
-def rate_names() -> list[str]:
-    """The rates that a constraint can limit.
-
-    Examples
-    --------
-    >>> from capo.decisions import rate_names
-    >>> rate_names()
-    ['fdr', 'fnr', 'fpr', 'npv', 'positive_rate', 'precision', 'recall', 'specificity']
-    """
-    return sorted(_RATES)
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A lower or upper limit of a rate, such as ``precision >= 0.9``.
-
-    Parameters
-    ----------
-    name : str
-        A rate from `rate_names`.
-    limit : float
-        The smallest value allowed for precision, recall, specificity and npv (negative predictive value);
-        the largest for fpr, fnr, fdr (false discovery rate) and positive_rate.
-
-    Examples
-    --------
-    >>> from capo.decisions import Constraint
-    >>> constraint = Constraint.parse("precision >= 0.9")
-    >>> constraint.p_values([0, 1], [22, 22]).round(3)
-    array([0.098, 0.339])
-    >>> constraint.min_trials(0.9)
-    22
-    """
-
-    name: str
-    limit: float
-
-    def __post_init__(self) -> None:
-        if self.name not in _RATES:
-            raise InvalidInputError(f"a constraint can limit {', '.join(rate_names())}: got {self.name!r}.")
-        if not 0 < self.max_failure_rate < 1:
-            raise InvalidInputError(
-                f"the limit of {self.name} must be above 0 and below 1, since no number of rows can confirm "
-                f"a rate of exactly 0 or 1: got {self.limit!r}."
-            )
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read a constraint such as ``"fpr <= 0.05"``."""
-        match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
-        name, sense, limit = match.groups() if match else ("", "", "")
-        try:
-            number = float(limit)
-        except ValueError:
-            raise InvalidInputError(
-                f"a constraint is a rate and a limit, such as 'precision >= 0.9': got {text!r}."
-            ) from None
-        constraint = cls(name, number)
-        if sense != constraint.rate.sense:
-            raise InvalidInputError(f"{constraint.name} can only be limited as '{constraint}': got {text!r}.")
-        return constraint
-
-    @classmethod
-    def from_measure(cls, measure: Measure) -> Self:
-        """The constraint of a measure such as ``recall_at_precision``; an error for other measures."""
-        if measure.name not in _OF_MEASURES:
-            raise InvalidInputError(
-                f"the measure {measure.label} has no constraint: pass one, such as constraint='precision >= "
-                "0.9'."
-            )
-        name, parameter = _OF_MEASURES[measure.name]
-        return cls(name, float(measure.params[parameter]))
-
-    @property
-    def rate(self) -> Rate:
-        """The rate that is limited."""
-        return _RATES[self.name]
-
-    @property
-    def max_failure_rate(self) -> float:
-        """The largest share of failures that satisfies the constraint."""
-        return 1.0 - self.limit if self.rate.sense == ">=" else self.limit
-
-    def p_values(self, failures: IntArray | list[int], trials: IntArray | list[int]) -> FloatArray:
-        """Exact p-values of the hypothesis that the constraint is violated.
-
-        The probability of so few failures, or fewer, in so many trials if the rate were at its limit.
-        """
-        counts = np.asarray(failures)
-        p_values = bdtr(np.clip(counts, 0, trials), trials, self.max_failure_rate)
-        return np.where(counts < 0, 0.0, p_values)
-
-    def max_failures(self, trials: IntArray, alpha: float) -> IntArray:
-        """The largest number of failures in so many trials that passes the test; -1 if none does."""
-        inverse = bdtrik(alpha, trials, self.max_failure_rate)  # not an integer; NaN if no number passes
-        most = np.floor(np.nan_to_num(inverse, nan=-1.0)).astype(np.intp)
-        most = np.where(self.p_values(most + 1, trials) <= alpha, most + 1, most)
-        return np.where(self.p_values(most, trials) <= alpha, most, most - 1)
-
-    def min_trials(self, confidence: float) -> int:
-        """The number of trials without a failure that passes the test."""
-        return int(np.ceil(np.log1p(-confidence) / np.log1p(-self.max_failure_rate) - 1e-9))
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.rate.sense} {self.limit:g}"
-
-
-#: Log-odds above those of any row; large enough for that, and small enough that scores relative to it
-#: still tell probabilities apart.
-NO_ROW_CUT = 1e9
-#: Log-odds below those of any row.
-ALL_ROWS_CUT = -NO_ROW_CUT
-
-
-@dataclass(frozen=True)
-class Guarantee(Decision):
-    """A threshold that keeps a constraint on new rows with a stated confidence.
+class Promise:
+    """A constraint, and its test on the calibration rows.
 
     Attributes
     ----------
     constraint : Constraint
-        What is guaranteed.
-    confidence : float
-        The probability, over calibration samples, that the threshold satisfies the constraint.
+        What is promised.
     is_certified : bool
-        Whether a threshold passed the test. If none did, `cut` is the one at which the constraint holds by
-        definition.
-    cut : float
-        The threshold: rows with a higher score are positive.
-    n_rows : int
-        Number of calibration rows.
+        Whether a threshold passed the test. If none did, no row gets the answer that the constraint is about.
     n_trials, n_failures : int
-        The rows that the rate refers to at this threshold, and those of them that count against it.
+        The rows that the rate refers to at the threshold, and those of them that count against it.
     p_value : float
-        The p-value of the test at this threshold.
+        The p-value of the test at the threshold.
     n_rows_needed : int or None
         If no threshold passed: about how many calibration rows would be needed; None if, judging by the
         training rows, no number is enough.
-    by_group : bool
-        Whether one row was drawn from each group of rows.
     """
 
     constraint: Constraint
-    confidence: float
     is_certified: bool
-    cut: float
-    n_rows: int
     n_trials: int
     n_failures: int
     p_value: float
     n_rows_needed: int | None = None
+
+
+@dataclass(frozen=True)
+class Guarantee(Decision):
+    """One threshold, or two with rows in between that get no label, that keep constraints on new rows.
+
+    Attributes
+    ----------
+    promises : tuple of Promise
+        What is guaranteed.
+    confidence : float
+        The probability, over calibration samples, that all promises hold.
+    cut : float
+        Rows with higher log-odds are positive.
+    lower_cut : float
+        Rows with log-odds up to this one are negative. It is `cut` unless some rows get no label.
+    n_rows : int
+        Number of calibration rows.
+    n_asked : int
+        Those of them that get no label.
+    abstain_label : object
+        What is predicted for rows between the cuts; None if there are none.
+    by_group : bool
+        Whether one row was drawn from each group of rows.
+    """
+
+    promises: tuple[Promise, ...]
+    confidence: float
+    cut: float
+    lower_cut: float
+    n_rows: int
+    n_asked: int = 0
+    abstain_label: Any = None
     by_group: bool = False
 
     @property
+    def is_certified(self) -> bool:
+        """Whether all promises passed their tests."""
+        return all(each.is_certified for each in self.promises)
+
+    @property
     def log_odds(self) -> float:
-        """The log-odds at the threshold, as of other thresholds."""
+        """The log-odds above which rows are positive, as of other thresholds."""
         return self.cut
 
     def margins(self, scores: FloatArray) -> FloatArray:
-        """Return the log-odds minus those at the threshold."""
+        """Return the log-odds minus those above which rows are positive."""
         return scores - self.cut
+
+    def decide(self, scores: FloatArray) -> NDArray[Any]:
+        """Return the position of each row's answer in `answers`."""
+        positive = super().decide(scores)
+        return positive if self.abstain_label is None else positive + (scores > self.lower_cut).astype(int)
+
+    def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
+        """Return the negative label, what is predicted for rows that get no label, and the positive one."""
+        if self.abstain_label is None:
+            return label_pair
+        negative, positive = label_pair.tolist()
+        values = [negative, self.abstain_label, positive]
+        same_type = len({type(each) for each in values}) == 1
+        return np.array(values) if same_type else np.array(values, dtype=object)
+
+    @property
+    def asked_interval(self) -> tuple[float, float]:
+        """A 95% interval (Clopper and Pearson) of the share of new rows that get no label."""
+        asked, others = self.n_asked, self.n_rows - self.n_asked
+        low = betaincinv(asked, others + 1, 0.025) if asked else 0.0
+        return float(low), float(betaincinv(asked + 1, others, 0.975) if others else 1.0)
 
     def describe(self) -> str:
         """Return the decision in one sentence."""
@@ -249,29 +138,46 @@ class Guarantee(Decision):
     def __str__(self) -> str:
         rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
         rows += ", one from each group" if self.by_group else ""
-        confidence = f"with {100 * self.confidence:.10g}% confidence"
-        if self.is_certified:
+        confidence, parts = f"with {100 * self.confidence:.10g}% confidence", []
+        kept, failed = (
+            [each for each in self.promises if each.is_certified == state] for state in (True, False)
+        )
+        if kept:
             kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
-            return (
-                f"{self.constraint} on {kind}, {confidence}: {self.n_failures:,} of {self.n_trials:,} "
-                f"{self.constraint.rate.failure_phrase} among {rows} (p = {self.p_value:.2g})"
+            counts = " and ".join(
+                f"{each.n_failures:,} of {each.n_trials:,} {each.constraint.rate.failure_phrase}"
+                for each in kept
             )
-        labeled = "no row is" if self.constraint.rate.safe_end == "none" else "every row is"
-        needed = (
-            f"about {self.n_rows_needed:,} calibration rows would be needed"
-            if self.n_rows_needed is not None
-            else "judging by the training rows, no number of calibration rows would be enough: lower the "
-            "limit or train a better model"
-        )
-        return (
-            f"{self.constraint} cannot be guaranteed {confidence} from {rows}: {labeled} predicted positive; "
-            f"{needed}"
-        )
+            p_values = ", ".join(f"{each.p_value:.2g}" for each in kept)
+            names = " and ".join(str(each.constraint) for each in kept)
+            parts.append(f"{names} on {kind}, {confidence}: {counts} among {rows} (p = {p_values})")
+        if failed:
+            end = failed[0].constraint.rate.safe_end
+            if kept and self.abstain_label is None:
+                result = "not at the same threshold"
+            elif self.abstain_label is None:
+                result = f"{'no' if end == 'none' else 'every'} row is predicted positive"
+            else:
+                result = f"no row is predicted {'positive' if end == 'none' else 'negative'}"
+            needed = (
+                f"about {failed[0].n_rows_needed:,} calibration rows would be needed"
+                if failed[0].n_rows_needed is not None
+                else "judging by the training rows, no number of calibration rows would be enough: lower the "
+                "limit or train a better model"
+            )
+            names = " and ".join(str(each.constraint) for each in failed)
+            parts.append(f"{names} cannot be guaranteed {confidence} from {rows}: {result}; {needed}")
+        if self.abstain_label is not None:
+            low, high = self.asked_interval
+            share = f"{self.n_asked / max(self.n_rows, 1):.1%} of the rows"
+            parts.append(f"{self.abstain_label!r} for {share} (95% interval {low:.1%} to {high:.1%})")
+        return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**values, "constraint": str(self.constraint), "statement": str(self)}
+        promises = [{**asdict(each), "constraint": str(each.constraint)} for each in self.promises]
+        values = {**asdict(self), "promises": promises, "is_certified": self.is_certified}
+        return {**values, "asked_interval": list(self.asked_interval), "statement": str(self)}
 
 
 #: Difference of the square roots of the expected numbers of rows beyond successive thresholds: each step adds
@@ -289,12 +195,6 @@ MAX_VALUES_SHARE = 0.1
 MIN_GAP = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
-#: The number of rows that is needed is the one with this probability of success.
-TARGET_POWER = 0.8
-#: For the number of rows that would be needed, every so many thresholds are enough.
-COARSE_STRIDE = 20
-#: How often the number of calibration rows is doubled to see whether more would be enough.
-MAX_DOUBLINGS = 10
 
 
 def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
@@ -314,7 +214,7 @@ def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
 
 
 def plan_cuts(
-    constraint: Constraint,
+    constraints: Constraint | Sequence[Constraint],
     training: ClassScores,
     n_rows: int,
     confidence: float = 0.95,
@@ -324,8 +224,9 @@ def plan_cuts(
 
     Parameters
     ----------
-    constraint : Constraint
-        A constraint on a rate that is not monotone in the threshold: precision, fdr or npv.
+    constraints : Constraint or sequence of Constraint
+        Constraints that hold by definition at the same end, one of them on a rate that is not monotone in the
+        threshold: precision, fdr or npv.
     training : ClassScores
         Scores and labels that calibration rows are simulated from.
     n_rows : int
@@ -349,62 +250,42 @@ def plan_cuts(
     >>> bool(cuts[0] > cuts[-1])
     True
     """
-    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)
+    constraints = [constraints] if isinstance(constraints, Constraint) else constraints
+    cuts = _spaced_cuts(constraints, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
     # Calibration samples from laws that the training rows support.
-    rng = np.random.default_rng(random_state)
-    counts = _smooth(_count_between(constraint, training, cuts))
+    rng, safe_end = np.random.default_rng(random_state), constraints[0].rate.safe_end
+    probability = np.asarray(training.positive, dtype=np.float64)
+    if safe_end == "none":
+        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
+    else:
+        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
+    parts = [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
+    counts = np.maximum(parts, MIN_COUNT)
+    counts[:, 0] += 0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
     laws = rng.dirichlet(counts.ravel(), size=N_SIMULATIONS)
     samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
-    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
-    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
+    failures, others = np.cumsum(samples, axis=2).swapaxes(0, 1)
+    beyond = (failures[:, :-1], others[:, :-1])
+    before = (failures[:, -1:] - beyond[0], others[:, -1:] - beyond[1])
+    names = ("fp", "tp", "tn", "fn") if safe_end == "none" else ("fn", "tn", "tp", "fp")
+    cells = dict(zip(names, (*beyond, *before), strict=True))
+    passed = np.ones(beyond[0].shape, dtype=bool)
+    for each in constraints:
+        n_failures, n_trials = each.count(**cells)
+        passed &= n_failures <= each.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[n_trials]
     gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :-1]
     gains = expected_gains(passed, np.cumsum(gained, axis=1))
     return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
 
 
-def count_rows_needed(
-    constraint: Constraint, training: ClassScores, n_rows: int, n_trials: int, confidence: float
-) -> int | None:
-    """Return about how many calibration rows make success likely, or None if no number does.
-
-    Rounded up to a power of two times the present number, for a rate that needs a plan. A rate of one class
-    needs enough rows of it, of which the calibration rows have `n_trials`; half a row is added, since none
-    among a few rows does not mean that there are none.
-    """
-    least = constraint.min_trials(confidence)
-    if constraint.rate.is_monotone:
-        positive, cells = float(np.mean(training.positive)), constraint.rate.trials
-        own = 1.0 if len(cells) == 4 else positive if "tp" in cells else 1.0 - positive
-        share = min(own, (n_trials + 0.5) / (n_rows + 1.0))
-        return int(np.ceil(least / share)) if share > 0 else None
-    numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
-    shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)
-    if (shares >= constraint.max_failure_rate).all():
-        return None
-    for n_more in numbers:
-        shares, trials = _expected_trials(constraint, training, n_more, confidence)
-        allowed = constraint.max_failures(trials, 1.0 - confidence)
-        power = np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares))
-        if power.max() >= TARGET_POWER:  # of the most promising threshold
-            return int(n_more)
-    return None
-
-
-def _expected_trials(
-    constraint: Constraint, training: ClassScores, n_rows: int, confidence: float
-) -> tuple[FloatArray, IntArray]:
-    """The share of failures and the number of trials at each threshold, if the training rows are typical."""
-    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)[::COARSE_STRIDE]
-    totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
-    n_training = totals.sum(axis=0)
-    return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
-
-
-def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confidence: float) -> FloatArray:
+def _spaced_cuts(
+    constraints: Sequence[Constraint], scores: FloatArray, n_rows: int, confidence: float
+) -> FloatArray:
     """Scores of training rows beyond which so many calibration rows are expected that a test can pass."""
-    least = constraint.min_trials(confidence)
+    planned = [each for each in constraints if not each.rate.is_monotone] or constraints
+    least = max(each.min_trials(confidence) for each in planned)
     if n_rows <= least:
         return np.zeros(0)
     first, last = np.sqrt(least), np.sqrt(n_rows)
@@ -412,7 +293,7 @@ def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confid
     ranks = np.unique(np.round(expected * len(scores) / n_rows).astype(np.intp))
     ranks = ranks[(ranks >= 1) & (ranks < len(scores))]
     ascending = np.sort(scores)
-    if constraint.rate.safe_end == "all":
+    if constraints[0].rate.safe_end == "all":
         return _between_values(np.unique(ascending[ranks - 1]), ascending)
     return _between_values(np.unique(ascending[len(scores) - 1 - ranks]), ascending)[::-1]
 
@@ -432,37 +313,79 @@ def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
     return middles if len(middles) else cuts
 
 
-def _count_between(constraint: Constraint, training: ClassScores, cuts: FloatArray) -> FloatArray:
-    """Training rows between successive thresholds: those that would be failures, and the others."""
-    probability = np.asarray(training.positive, dtype=np.float64)
-    if constraint.rate.safe_end == "none":
-        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The constraints that hold by definition at the same end, and the thresholds that passed their tests.
+
+    The first cut is that end.
+    """
+
+    constraints: list[Constraint]
+    cuts: FloatArray
+
+    @property
+    def safe_end(self) -> str:
+        return self.constraints[0].rate.safe_end
+
+
+def _test_side(
+    constraints: list[Constraint],
+    scores: FloatArray,
+    positive: BoolArray,
+    confidence: float,
+    plan: FloatArray | None,
+) -> _Side:
+    """Test cuts in their order up to the first failure: those of the plan, or else between all scores."""
+    upward, gaps = constraints[0].rate.safe_end == "none", _gaps_between(scores)
+    if plan is None:
+        tested = gaps.mean(axis=1)[::-1] if upward else gaps.mean(axis=1)
     else:
-        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
-    return np.stack(
-        [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
+        tested = _move_into_gaps(plan, gaps, upward=upward)
+    cells = _count_cells(tested, scores, positive)
+    p_values = np.array([each.p_values(*each.count(**cells)) for each in constraints])
+    failed = np.append((p_values > (1.0 - confidence) * (1.0 + _ROUNDING_TOL)).any(axis=0), True)
+    return _Side(
+        constraints,
+        np.append(NO_ROW_CUT if upward else ALL_ROWS_CUT, tested[: int(np.argmax(failed))]),
     )
 
 
-def _smooth(counts: FloatArray) -> FloatArray:
-    """Add half a row of each kind beyond the first threshold (Jeffreys): a small count is no certainty."""
-    smoothed = np.maximum(counts, MIN_COUNT)
-    smoothed[:, 0] += 0.5
-    return smoothed
+def _common_cuts(sides: list[_Side]) -> FloatArray:
+    """The cuts that passed the tests of all sides, in the order of the first side's."""
+    found = np.concatenate([each.cuts[1:] for each in sides])
+    for side in sides:
+        if len(side.cuts) == 1:
+            return np.zeros(0)
+        last, is_monotone = side.cuts[-1], all(each.rate.is_monotone for each in side.constraints)
+        if not is_monotone:
+            found = found[np.isin(found, side.cuts)]
+        else:  # all cuts on the safe side of the last one hold as well
+            found = found[found >= last if side.safe_end == "none" else found <= last]
+    return np.sort(found) if sides[0].safe_end == "all" else -np.sort(-found)
+
+
+def _closest_pair(sides: list[_Side], scores: FloatArray) -> tuple[float, float]:
+    """The cuts of both sides, the lower one first, with the fewest scores between them."""
+    lower, upper = (np.sort(each.cuts) for each in sorted(sides, key=lambda side: side.safe_end))
+    below, ordered = lower[np.searchsorted(lower, upper, side="right") - 1], np.sort(scores)
+    between = np.searchsorted(ordered, upper, side="right") - np.searchsorted(ordered, below, side="right")
+    best = int(np.argmin(between))
+    return float(below[best]), float(upper[best])
 
 
 def certify(
-    constraint: Constraint,
+    constraints: Constraint | Sequence[Constraint],
     scores: FloatArray,
     positive: BoolArray,
     training: ClassScores,
     *,
     confidence: float = 0.95,
+    abstain_label: Any = None,
     objective: Measure | None = None,
     cuts: FloatArray | None = None,
     random_state: int = 0,
 ) -> Guarantee:
-    """Find a threshold that satisfies a constraint on new rows with a given confidence.
+    """Find thresholds that satisfy constraints on new rows with a given confidence.
 
     The promise is exact and free of assumptions about the scores if the calibration rows are independent
     draws from where the model will be used, and nothing in the model has seen them. What is known of the
@@ -470,8 +393,8 @@ def certify(
 
     Parameters
     ----------
-    constraint : Constraint
-        What must hold.
+    constraints : Constraint or sequence of Constraint
+        What must hold, all at once.
     scores : ndarray of shape (n_calibration_rows,)
         The model's scores of the calibration rows; higher is more positive.
     positive : ndarray of bool, shape (n_calibration_rows,)
@@ -479,11 +402,15 @@ def certify(
     training : ClassScores
         Scores and labels of other rows, on the same scale, from which the thresholds are planned.
     confidence : float, default=0.95
-        The probability, over calibration samples, that the constraint holds.
+        The probability, over calibration samples, that the constraints hold.
+    abstain_label : object, optional
+        What to predict for rows between two thresholds, where neither label keeps its promise: one threshold
+        for precision, fdr, fpr, specificity and positive_rate, and one for npv, recall and fnr, whose rates
+        count only rows with a negative label as missed.
     objective : Measure, optional
         Chooses among the thresholds that pass, by its value on the calibration rows; by default the one
-        furthest from the end where the constraint holds by definition, such as that of the highest recall
-        for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
+        furthest from the end where the first constraint holds by definition, such as that of the highest
+        recall for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
     cuts : ndarray, optional
         The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
         They must not depend on the calibration rows, except on their number.
@@ -493,7 +420,7 @@ def certify(
     Returns
     -------
     Guarantee
-        The threshold, and what was tested.
+        The thresholds, and what was tested.
 
     Examples
     --------
@@ -509,46 +436,97 @@ def certify(
     """
     if not (isinstance(confidence, (int, float, np.number)) and 0 < confidence < 1):
         raise InvalidInputError(f"confidence must be above 0 and below 1: got {confidence!r}.")
+    constraints = [constraints] if isinstance(constraints, Constraint) else list(constraints)
+    _check_sides(constraints, abstain_label, objective)
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
-    rate, n_rows = constraint.rate, len(scores)
-    if rate.is_monotone:  # every distinct labeling, from the end where the constraint holds by definition
-        ascending = np.concatenate(([ALL_ROWS_CUT], np.unique(scores)))
-        cuts = ascending if rate.safe_end == "all" else ascending[::-1]
-    elif cuts is None:
-        cuts = plan_cuts(constraint, training, n_rows, confidence, random_state)
-    # The first cut is not tested: there the constraint holds by definition.
-    cuts = np.append(NO_ROW_CUT if rate.safe_end == "none" else ALL_ROWS_CUT, cuts)
-    cells = _count_cells(cuts, scores, positive)
-    failures, trials = (
-        np.sum([cells[name] for name in names], axis=0) for names in (rate.failures, rate.trials)
-    )
-    p_values = constraint.p_values(failures, trials)
-    p_values[0] = 1.0
-    failed = np.append(p_values[1:] > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)
-    best = passed = int(np.argmax(failed))
-    needed = None
-    if passed == 0:
-        n_trials = int(trials[1:].max(initial=0))
-        needed = count_rows_needed(constraint, training, n_rows, n_trials, confidence)
-    elif objective is not None:  # the last of the cuts with the best value
-        values = _objective_values(objective, {name: count[1 : passed + 1] for name, count in cells.items()})
-        best = passed - int(np.argmax(np.broadcast_to(values, passed)[::-1]))
-    return Guarantee(
-        constraint,
-        float(confidence),
-        passed > 0,
-        float(cuts[best]),
-        n_rows,
-        int(trials[best]),
-        int(failures[best]),
-        float(p_values[best]),
-        needed,
-    )
+    ends = dict.fromkeys(each.rate.safe_end for each in constraints)
+    level = 1.0 - (1.0 - float(confidence)) / len(ends)
+    sides = []
+    for end in ends:
+        own = [each for each in constraints if each.rate.safe_end == end]
+        plan = None
+        if not all(each.rate.is_monotone for each in own):
+            plan = plan_cuts(own, training, len(scores), level, random_state) if cuts is None else cuts
+        sides.append(_test_side(own, scores, positive, level, plan))
+    certified = [each for each in sides if len(each.cuts) > 1]
+    if abstain_label is not None:
+        lower_cut, cut = _closest_pair(sides, scores)
+    else:
+        candidates = _common_cuts(sides)
+        if len(candidates) == 0:  # the first side that passes alone keeps its promises
+            certified = certified[:1]
+            candidates = certified[0].cuts[1:] if certified else sides[0].cuts
+        best = len(candidates) - 1
+        if objective is not None:  # the last of the cuts with the best value
+            values = _objective_values(objective, _count_cells(candidates, scores, positive))
+            best -= int(np.argmax(np.broadcast_to(values, len(candidates))[::-1]))
+        lower_cut = cut = float(candidates[best])
+    promises = {}
+    for side in sides:
+        at, needed = lower_cut if side.safe_end == "all" else cut, None
+        cells, is_certified = _count_cells(np.array([at]), scores, positive), side in certified
+        if not is_certified:
+            together = constraints if abstain_label is None else side.constraints
+            needed = count_rows_needed(together, training, len(scores), level)
+        for each in side.constraints:
+            failures, trials = (int(count[0]) for count in each.count(**cells))
+            p_value = float(each.p_values(failures, trials)) if is_certified else 1.0
+            promises[each] = Promise(each, is_certified, trials, failures, p_value, needed)
+    n_asked = int(((scores > lower_cut) & (scores <= cut)).sum())
+    found = tuple(promises[each] for each in constraints)
+    return Guarantee(found, float(confidence), cut, lower_cut, len(scores), n_asked, abstain_label)
 
 
 #: 1 - 0.9 is not 0.1: a p-value of exactly 0.1 passes at a confidence of 0.9. Relative, since 1 - confidence
 #: may be as small.
 _ROUNDING_TOL = 1e-12
+#: Scores that are closer than this, relative to those beyond 1, may change sides by rounding errors, of BLAS
+#: or in ONNX: no cut lies between them.
+MIN_SCORE_GAP = 1e-6
+#: A cut beyond all scores is so far away from them.
+OUTER_GAP = 1e-3
+
+
+def needs_abstention(constraints: Sequence[Constraint]) -> bool:
+    """Whether constraints are about predicted positives as well as about predicted negatives."""
+    return len({each.rate.safe_end for each in constraints if not each.rate.is_monotone}) > 1
+
+
+def _check_sides(constraints: Sequence[Constraint], abstain_label: Any, objective: Measure | None) -> None:
+    """Raise an error if the constraints need another number of thresholds than they get."""
+    ends = {each.rate.safe_end for each in constraints}
+    if abstain_label is None and needs_abstention(constraints):
+        raise InvalidInputError(
+            "promises about predicted positives (precision, fdr) and predicted negatives (npv) need two "
+            "thresholds: pass an abstain_label, which is predicted for the rows between them."
+        )
+    if abstain_label is not None and len(ends) < 2:
+        raise InvalidInputError(
+            f"abstain_label needs promises about both labels, such as 'precision >= 0.9' and 'npv >= 0.99': "
+            f"got {' and '.join(map(str, constraints))}."
+        )
+    if abstain_label is not None and objective is not None:
+        raise InvalidInputError(
+            "an objective chooses one threshold, and abstain_label is for two: leave one of them out."
+        )
+
+
+def _gaps_between(scores: FloatArray) -> FloatArray:
+    """The intervals without scores, in ascending order, where rounding errors change no label."""
+    values = np.unique(scores)
+    margin = MIN_SCORE_GAP * np.maximum(1.0, np.abs(values))
+    starts = np.append(values[0] - 2.0 * OUTER_GAP, values + margin)
+    ends = np.append(values - margin, values[-1] + 2.0 * OUTER_GAP)
+    return np.column_stack((starts, ends))[ends > starts]
+
+
+def _move_into_gaps(cuts: FloatArray, gaps: FloatArray, *, upward: bool) -> FloatArray:
+    """Move cuts that are too close to a score to the middle of the next gap."""
+    starts, ends = gaps.T
+    gap = np.minimum(np.searchsorted(ends, cuts), len(gaps) - 1)
+    is_clear = (cuts >= starts[gap]) | (cuts <= starts[0]) | (cuts >= ends[-1])
+    target = gap if upward else np.maximum(gap - 1, 0)
+    return np.where(is_clear, cuts, gaps.mean(axis=1)[target])
 
 
 def _count_cells(cuts: FloatArray, scores: FloatArray, positive: BoolArray) -> dict[str, IntArray]:

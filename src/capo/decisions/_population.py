@@ -10,7 +10,6 @@ estimated to have changed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,10 +18,16 @@ import numpy as np
 from scipy.special import expit, logit
 
 from .._compat import FloatArray, IntArray
-from ..exceptions import ConstraintWarning, InvalidInputError, LabelShiftError
-from ..measures import Measure
+from ..exceptions import InvalidInputError, LabelShiftError
+from ..measures import ConstrainedMeasure, Measure
 from ._calibration import ClassScores, PlattCalibrator
-from ._threshold import expected_value_threshold
+from ._threshold import (
+    ALL_ROWS_CUT,
+    NO_ROW_CUT,
+    careful_threshold,
+    effective_counts,
+    expected_value_threshold,
+)
 
 #: New scores that are further from every mixture of the two classes show more than another base rate.
 MAX_MIXTURE_DISTANCE = 0.06
@@ -73,17 +78,14 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
     if len(points) == 0:
         return 0.0
     found = np.searchsorted(new, points, side="right") / len(new)
-    before, after = (training.distributions(points + step) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE))
-    return min(
-        max(0.0, float((found - _mix(after, share)).max()), float((_mix(before, share) - found).max()))
-        for share in np.linspace(0.0, 1.0, N_SHARES)
+    before, after = (
+        np.array(training.distributions(points + step)) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE)
     )
-
-
-def _mix(distributions: tuple[FloatArray, FloatArray], share: float) -> FloatArray:
-    """The distribution of a mixture with a share of positives."""
-    positive, negative = distributions
-    return share * positive + (1.0 - share) * negative
+    mixtures = (np.array([share, 1.0 - share]) for share in np.linspace(0.0, 1.0, N_SHARES))
+    return min(
+        max(0.0, float((found - each @ after).max()), float((each @ before - found).max()))
+        for each in mixtures
+    )
 
 
 N_RESAMPLES = 100
@@ -319,7 +321,8 @@ def adjust_threshold(
         What to maximize.
     log_odds : ndarray or None
         The model's log-odds of the new rows, before the shift. Without them the training rows stand for them,
-        weighted such that the share of positives is that of the population.
+        weighted such that the share of positives is that of the population; they always do if the measure has
+        a constraint, which is tested on labels.
     training : ClassScores
         Out-of-fold log-odds of the training rows.
     population : Population
@@ -330,18 +333,21 @@ def adjust_threshold(
     float
         The threshold.
     """
-    if log_odds is None:
+    is_constrained = isinstance(measure, ConstrainedMeasure)  # and needs labels
+    if log_odds is None or is_constrained:
         log_odds, trained = training.log_odds, training.mean_probability
-        probability = expit(log_odds)
-        weight = 1.0 if training.weight is None else training.weight
-        positive, negative = population.prevalence / trained, (1.0 - population.prevalence) / (1.0 - trained)
-        mass = np.asarray(weight * (probability * positive + (1.0 - probability) * negative))
+        weight = np.ones(len(log_odds)) if training.weight is None else training.weight
+        factors = population.prevalence / trained, (1.0 - population.prevalence) / (1.0 - trained)
+        share = training.positive if is_constrained else expit(log_odds)
+        mass = np.asarray(weight * (share * factors[0] + (1.0 - share) * factors[1]))
     else:
         mass = np.ones(len(log_odds))
     shifted = np.asarray(log_odds, dtype=np.float64) + population.log_odds_shift
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintWarning)
+    if not isinstance(measure, ConstrainedMeasure):
         return expected_value_threshold(measure, shifted, expit(shifted), mass)
+    counts, positive = effective_counts(mass), np.asarray(training.positive, dtype=bool)
+    found = careful_threshold(measure, shifted, expit(shifted), positive, counts)
+    return float(np.clip(found, ALL_ROWS_CUT, NO_ROW_CUT))
 
 
 def _log_odds_shift(prevalence: float, training: ClassScores) -> float:

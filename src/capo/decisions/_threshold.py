@@ -3,7 +3,7 @@
 The threshold that is best on the rows at hand follows their noise. Better is the threshold with the
 best value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row
 counts as p of a positive and 1 - p of a negative. Any measure can evaluate such a matrix, because a
-row with weights is all it needs.
+row with weights is all it needs. A constraint must also pass a test on the labels.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from scipy.special import expit, logit
 
 from .._compat import BoolArray, FloatArray
 from ..exceptions import ConstraintWarning
-from ..measures import Measure
-from ._calibration import PlattCalibrator, normalize_weights
+from ..measures import ConstrainedMeasure, Labels, Measure, score_curve
+from ._calibration import ClassScores, PlattCalibrator, normalize_weights
+from ._constraint import Constraint, count_rows_needed
 
 
 class Decision(ABC):
@@ -37,6 +38,10 @@ class Decision(ABC):
     def decide(self, scores: FloatArray) -> NDArray[Any]:
         """Return which rows or labels are positive; for many classes, the position of the class."""
         return self.margins(scores) > 0
+
+    def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
+        """Return what is predicted for each of the positions from `decide`: by default one of the labels."""
+        return label_pair
 
     @abstractmethod
     def describe(self) -> str:
@@ -67,8 +72,16 @@ class Threshold(Decision):
         return f"positive if the probability is above {expit(self.log_odds):.4g}, {self.reason}"
 
 
+#: Log-odds above those of any row; large enough for that, and small enough that scores relative to it
+#: still tell probabilities apart.
+NO_ROW_CUT = 1e9
+#: Log-odds below those of any row.
+ALL_ROWS_CUT = -NO_ROW_CUT
 #: A threshold that gives every row the same label lies this far beyond all scores.
 MARGIN_BEYOND_SCORES = 1e-3
+#: The confidence with which a constraint must hold on the training rows, where no calibration rows are held
+#: out for a promise.
+CAREFUL_CONFIDENCE = 0.6
 #: A threshold that is known from elsewhere counts as much as so many rows of the rarer class.
 KNOWN_THRESHOLD_ROWS = 1.0
 
@@ -92,11 +105,6 @@ class OperatingPoint:
     def log_odds(self) -> float:
         """The log-odds of the positive class at the threshold."""
         return float(self.calibration.log_odds(np.array([self.score]))[0])
-
-    @property
-    def probability(self) -> float:
-        """The probability of the positive class at the threshold."""
-        return float(expit(self.log_odds))
 
 
 class ThresholdRule(ABC):
@@ -133,6 +141,69 @@ def expected_value_threshold(
     return _clear_of_extremes(threshold, scores)
 
 
+def effective_counts(weight: FloatArray) -> FloatArray:
+    """Weights that sum to the number of rows of equal weight which would say as much (Kish)."""
+    return np.asarray(weight * (weight.sum() / (weight @ weight)))
+
+
+def careful_threshold(
+    measure: ConstrainedMeasure,
+    scores: FloatArray,
+    probability: FloatArray,
+    positive: BoolArray,
+    counts: FloatArray,
+) -> float:
+    """The threshold with the best expected value at which the constraint is expected to hold, and tested.
+
+    With a few rows, the luckiest threshold at which the constraint seems to hold breaks it on new rows. So
+    the labels, too, must pass an exact test with a confidence of `CAREFUL_CONFIDENCE`. If no threshold
+    does, it is infinite, on the side where the constraint holds by definition: that of no predicted positive
+    for a precision.
+
+    Parameters
+    ----------
+    measure : ConstrainedMeasure
+        The measure.
+    scores, probability, positive : ndarray of shape (n_rows,)
+        The score of each row, the probability that it is positive, and whether it is.
+    counts : ndarray of shape (n_rows,)
+        How many rows each row stands for.
+    """
+    constraint, both = Constraint.from_measure(measure), np.repeat((True, False), len(scores))
+
+    def curve(share: FloatArray | BoolArray) -> Any:
+        mass = np.concatenate((counts * share, counts * (1.0 - share)))
+        return score_curve(Labels.from_arrays(both, mass), np.tile(scores, 2))
+
+    def p_values(tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        return constraint.p_values(*constraint.count(tp=tp, fp=fp, fn=fn, tn=tn))
+
+    expected, observed = curve(probability), curve(positive)
+    passes = observed.evaluate(p_values) <= 1.0 - CAREFUL_CONFIDENCE
+    passes &= expected.evaluate(measure.is_satisfied) > 0
+    safe_end = 0 if constraint.rate.safe_end == "none" else len(passes) - 1
+    if not np.delete(passes, safe_end).any():
+        n_rows = round(float(counts.sum()))
+        training = ClassScores(scores, probability)
+        needed = count_rows_needed([constraint], training, n_rows, CAREFUL_CONFIDENCE)
+        warnings.warn(
+            f"no threshold keeps the constraint of {measure.label} with a confidence of "
+            f"{CAREFUL_CONFIDENCE:.0%} on {n_rows:,} training rows: "
+            f"{'no' if safe_end == 0 else 'every'} row is predicted positive. "
+            + (
+                "Judging by these rows, no number of them would be enough: relax the constraint or use "
+                "better features."
+                if needed is None
+                else f"About {needed:,} labeled rows would be needed."
+            ),
+            ConstraintWarning,
+            stacklevel=9,
+        )
+        return float("inf" if safe_end == 0 else "-inf")
+    values = np.where(passes, expected.evaluate(measure.rate), -1.0)
+    return _clear_of_extremes(expected.best_threshold(values), scores)
+
+
 @dataclass(frozen=True)
 class ExpectedValueThreshold(ThresholdRule):
     """The threshold with the best expected value of the measure under calibrated probabilities.
@@ -163,17 +234,22 @@ class ExpectedValueThreshold(ThresholdRule):
         scores: FloatArray,
         positive: BoolArray,
         weight: FloatArray | None,
+        counts: FloatArray | None = None,
     ) -> OperatingPoint:
-        """Return the threshold on these scores, with probabilities from a calibration."""
+        """Return the threshold on these scores, with probabilities from a calibration.
+
+        `counts` are the numbers of rows that each row stands for, if the weights are not importances.
+        """
         share = self.observed_share
         probability = (1.0 - share) * calibration.probability(scores) + share * positive
         mass = np.ones(len(scores)) if weight is None else weight
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", ConstraintWarning)
-                threshold = expected_value_threshold(measure, scores, probability, mass)
-        except ConstraintWarning:  # no threshold is expected to meet the constraint; one may on these rows
-            threshold = _clear_of_extremes(measure.threshold(positive, scores, weight), scores)
+        if isinstance(measure, ConstrainedMeasure):
+            counts = effective_counts(mass) if counts is None else counts
+            threshold = careful_threshold(measure, scores, probability, positive, counts)
+            if np.isinf(threshold):
+                threshold = float(calibration.scores(np.sign(threshold) * NO_ROW_CUT))
+        else:
+            threshold = expected_value_threshold(measure, scores, probability, mass)
         return OperatingPoint(threshold, calibration)
 
 
@@ -202,6 +278,8 @@ class ShrunkenThreshold(ThresholdRule):
         """Return the threshold on these scores."""
         calibration = PlattCalibrator.fit_log_odds(scores, positive, weight)
         best = self.rule.choose(calibration, measure, scores, positive, weight)
+        if isinstance(measure, ConstrainedMeasure):  # elsewhere the constraint may be broken
+            return best
         counts = normalize_weights(len(scores), weight)
         n_rarer = float(min(counts[positive].sum(), counts[~positive].sum()))
         return OperatingPoint(best.score * n_rarer / (n_rarer + KNOWN_THRESHOLD_ROWS), calibration)

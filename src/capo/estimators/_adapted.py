@@ -43,7 +43,7 @@ from ..learning.folds import (
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
-from ..tables.checks import check_numbers, warn_of_data, warn_of_majority_class
+from ..tables.checks import SeenRows, check_numbers, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
@@ -102,6 +102,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     oof_positive_: NDArray[np.bool_]
     #: The weights of the training rows, if they had any.
     sample_weight_: FloatArray | None = None
+    #: Fingerprints of the training rows, for two classes.
+    seen_rows_: SeenRows | None = None
     #: The population that the model was adjusted to, if it was.
     population_: Population | None = None
     #: The prices that the model was trained with, if there were any.
@@ -236,6 +238,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         auxiliaries = self.auxiliaries
         return [(auxiliaries,) * 2] if isinstance(auxiliaries, str) else self._named_auxiliaries()
 
+    @property
+    def score_columns(self) -> dict[str, list[Any]]:
+        """The columns of each auxiliary that is made of score columns."""
+        return {
+            name: each.columns for name, each in self._given_auxiliaries() if isinstance(each, ScoreColumn)
+        }
+
     def _bind_auxiliaries(
         self, pairs: list[tuple[str, Any]], weight: Any, sample_weight: Any, params: dict[str, Any]
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
@@ -279,20 +288,23 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         measure = self.measure_ = task.bind_measure(measure, classes, targets, y)
         raw, kinds = X, self.column_kinds if is_dataframe(X) else None
         self.schema_ = kinds if isinstance(kinds, FeatureSchema) else infer_schema(X, kinds).with_features()
-        X = self.schema_.parse(raw)
-        check_numbers(X)
+        check_numbers(X := self.schema_.parse(raw))
         given, kind = self._given_auxiliaries(), task.target_type
         pairs = [
             (name, set_random_states(estimator, random))
             for name, estimator in resolve_auxiliaries(given, X, self.schema_, kind, len(classes))
         ]
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
-        scores = self.score_columns_ = {
-            name: each.columns for name, each in given if isinstance(each, ScoreColumn)
-        }
-        auxiliaries = [replace(each, is_score_column=each.name in scores) for each in auxiliaries]
-        labels, partial = task.fold_labels(measure, targets), task.allow_partial
-        splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
+        auxiliaries = [replace(each, is_score_column=each.name in self.score_columns) for each in auxiliaries]
+        splits = split_folds(
+            self.cv,
+            X,
+            task.fold_labels(measure, targets),
+            split_params,
+            random,
+            allow_partial=task.allow_partial,
+            weight=weight,
+        )
         self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
@@ -300,12 +312,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         if getattr(task, "pos_label", "") is None:
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
-        delta = task.used_delta(measure, len(classes))
         with timer("delta"):
             columns = self.schema_.take(score_columns(given), others=True)
-            self.delta_, features = fit_delta(delta if columns.columns else None, X, columns, random)
-        groups, is_fast = split_params.get("groups"), self.auxiliaries == FAST and kind == "binary"
-        groups = None if groups is None else np.asarray(groups)
+            has_delta = columns.columns or not self.score_columns
+            delta = task.used_delta(measure, len(classes)) if has_delta else None
+            self.delta_, features = fit_delta(delta, X, columns, random)
+        is_fast = self.auxiliaries == FAST and kind == "binary"
+        groups = None if (found := split_params.get("groups")) is None else np.asarray(found)
         training = TrainingSet(X, targets, classes, splits, weight, groups, is_fast)
         runner = JobRunner(auxiliaries, training, task.output, self.memory, self.n_jobs, progress.log)
         with library_threads_for(count_numbers(X), find_libraries=True):
@@ -314,23 +327,25 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             names = _feature_names(self.delta_, features)
             outputs = TrainingOutputs(training, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
+        self.seen_rows_ = SeenRows.from_rows(X) if kind == "binary" else None
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)
-        if self.score_columns_ and kind == "binary":
-            self._warn_of_seen_labels(targets == 1, fitted.raw_outputs)
+        self._warn_of_seen_labels(targets == 1, fitted.raw_outputs)
         if (solution := getattr(self, "solution_", None)) is not None:
             warn_not_converged(solution, stacklevel=4, limits="tol", C_is_given=not isinstance(self.C, str))
         return self
 
     def _warn_of_seen_labels(self, positive: BoolArray, outputs: FloatArray) -> None:
         """Warn of score columns that are better than scores of rows that a model has not seen can be."""
+        if not self.score_columns or self.target_type_ != "binary":
+            return
         areas = {
             name: measures.get("roc_auc").score(positive, column)
             for name, column in zip(self.auxiliaries_, outputs.T, strict=True)
         }
-        others = [area for name, area in areas.items() if name not in self.score_columns_]
+        others = [area for name, area in areas.items() if name not in self.score_columns]
         best = max(others, default=0.5)
-        for name in self.score_columns_:
+        for name in self.score_columns:
             errors = 1.0 - max(areas[name], 1.0 - areas[name])
             if errors <= MAX_SEEN_ERRORS and errors < SEEN_ERROR_SHARE * (1.0 - best):
                 warnings.warn(
@@ -421,9 +436,9 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
-        scores = self._scores(X)
-        found = (decision or self.decision_).decide(scores).astype(np.intp)
-        return found if self.target_type_ == "multilabel" else np.asarray(self.label_pair[found])
+        scores, decision = self._scores(X), decision or self.decision_
+        found = decision.decide(scores).astype(np.intp)
+        return found if self.target_type_ == "multilabel" else decision.answers(self.label_pair)[found]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of each row: positive where its probability is above `threshold_`.
@@ -489,11 +504,17 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, measure: Any, decision: Decision | None = None
     ) -> float:
         """Return the measure of a decision, by default that of the model."""
-        scores = self._scores(X)
+        scores, decision = self._scores(X), decision or self.decision_
+        asks = isinstance(decision, Guarantee) and decision.abstain_label is not None
+        if asks and measure.at_threshold() is not None:
+            raise InvalidInputError(
+                f"this model gives no label to some rows, and {measure.label} needs one for each: see "
+                "guarantee_ for what the labels promise, or score the model without the guarantee."
+            )
         labels = self._check_y(scores, y) if self.target_type_ == "multiclass" else y
         truth = self.task_.match(labels, len(scores), self.label_pair)
         weight = None if sample_weight is None else check_row_weights(sample_weight, scores)
-        return self.task_.score(measure, truth, decision or self.decision_, scores, weight)
+        return self.task_.score(measure, truth, decision, scores, weight)
 
     def log_odds(self, X: Any) -> FloatArray:
         """Return the log-odds of the positive class, `pos_label_`; no threshold is involved.

@@ -146,7 +146,7 @@ class MeasureClassifier(BinaryClassifier):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimized, on these rows; higher is better."""
         decision = self.decision_function(X)
-        return self.measure_.score(positive_mask(y, self.classes_), decision, sample_weight)
+        return self.measure_.score_labels(positive_mask(y, self.classes_), decision, sample_weight)
 
 
 def warn_not_converged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -33,7 +33,7 @@ from ..decisions import (
     certify,
     estimate_savings,
 )
-from ..exceptions import DataWarning, InvalidInputError
+from ..exceptions import ConstraintWarning, DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
 from ..learning.auxiliaries import AUXILIARY_SETS, FAST
@@ -448,7 +448,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             sides = np.isin(np.arange(len(labels)), held_out).astype(np.intp)
             warn_of_copies(X, sides, _SEEN_ROWS, stacklevel=4)
         train_params = dict(check_method_params(X, params, train))
-        self._fit(task, measure, safe_indexing(X, train), labels[train], None, train_params)
+        with warnings.catch_warnings():  # the threshold of the training rows is replaced
+            warnings.simplefilter("ignore", ConstraintWarning)
+            self._fit(task, measure, safe_indexing(X, train), labels[train], None, train_params)
         held_groups = None if groups is None else np.asarray(groups)[held_out]
         _replace_decision(self, self._certify(safe_indexing(X, held_out), labels[held_out], held_groups))
         return self
@@ -544,6 +546,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
         benefit_tp: Any = None,
     ) -> float:
         """Return the measure that was optimized, on these rows; higher is better.
+
+        It is the measure of the labels that `predict` returns. A measure with a constraint, such as
+        recall_at_precision, is 0 if these rows break it; give it a penalty if that is too harsh.
 
         Parameters
         ----------
@@ -669,19 +674,19 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self,
         X: Any,
         y: ArrayLike,
-        *,
-        constraint: str | Constraint | None = None,
+        *promises: str | Constraint,
         confidence: float | None = None,
+        abstain_label: Any = None,
         objective: Any = None,
         groups: ArrayLike | None = None,
         random_state: int = 0,
     ) -> Self:
-        """Return this model with a threshold that keeps a constraint on new rows with a given confidence.
+        """Return this model with a threshold that keeps promises on new rows with a given confidence.
 
         If the rows of X are independent draws from where the model will be used, and neither training nor an
-        earlier choice has used them, the constraint holds on new rows with probability `confidence`,
+        earlier choice has used them, all promises hold on new rows with probability `confidence`,
         whatever the distribution. If no threshold passes the test, no row is predicted positive (for a
-        constraint on recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
+        promise about recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
 
         Parameters
         ----------
@@ -689,14 +694,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Calibration rows that nothing in this model has seen.
         y : array-like of shape (n_samples,)
             Their labels.
-        constraint : str or capo.decisions.Constraint, optional
+        *promises : str or capo.decisions.Constraint
             Such as ``"precision >= 0.9"`` or ``"fpr <= 0.05"``; `capo.decisions.rate_names()` lists the
             rates. By default that of the measure, such as recall_at_precision.
         confidence : float, optional
             By default that of the measure, or 0.95.
+        abstain_label : object, optional
+            What `predict` returns for rows that get no label, such as "ask". Promises about both labels, such
+            as "precision >= 0.9" and "npv >= 0.99", then have a threshold each, and these rows are between
+            them. A missed positive is one with a negative label.
         objective : str, Measure or callable, optional
-            What to maximize subject to the constraint; by default the highest recall for a precision, fdr,
-            fpr, specificity or positive_rate, and the fewest predicted positives for the others.
+            What to maximize subject to the promises; by default the highest recall if the first one is about
+            precision, fdr, fpr, specificity or positive_rate, and else the fewest predicted positives.
         groups : array-like of shape (n_samples,), optional
             Rows of one group may depend on each other: one row is drawn from each group, and the promise is
             about a random row of a new group.
@@ -706,7 +715,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Returns
         -------
         CAPOClassifier
-            A copy with its own `threshold_` and with `guarantee_`; this model is unchanged.
+            A copy with its own `decision_`, which is also its `guarantee_`; this model is unchanged.
 
         Examples
         --------
@@ -716,7 +725,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         >>> X, y = make_classification(3000, class_sep=1.5, random_state=0)
         >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0)
         >>> model = model.fit(X[:1000], y[:1000])
-        >>> promised = model.guarantee(X[1000:], y[1000:], constraint="precision >= 0.9")
+        >>> promised = model.guarantee(X[1000:], y[1000:], "precision >= 0.9")
         >>> print(promised.guarantee_)
         precision >= 0.9 on new rows like the calibration rows, with 95% confidence: ...
         """
@@ -724,29 +733,43 @@ class CAPOClassifier(BaseAdaptedClassifier):
             "a guarantee is for a model of two classes and a measure of them, such as 'f1': to guarantee a "
             "rate of one class or label, train a model of it against the rest."
         )
+        X = self._check_X(X, reset=False)
+        self._check_rows_are_new(X, "a guarantee")
         if groups is None:
-            X = self._check_X(X, reset=False)
             warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=2)
         certified = copy(self)
-        found = self._certify(X, y, groups, constraint, confidence, objective, random_state)
+        found = self._certify(X, y, groups, promises, confidence, abstain_label, objective, random_state)
         _replace_decision(certified, found)
         return certified
+
+    def _check_rows_are_new(self, X: Any, purpose: str) -> None:
+        """Raise an error if this model, or one that is a part of it, was trained on copies of the rows."""
+        parts = (getattr(each, "estimator", each) for each in self.auxiliaries_.values())
+        for seen in (self.seen_rows_, *(getattr(each, "seen_rows_", None) for each in parts)):
+            if seen is not None and (n_copies := seen.count_copies(X)):
+                raise InvalidInputError(
+                    f"{n_copies:,} of {X.shape[0]:,} rows are copies of rows that the model was trained on: "
+                    f"{purpose} needs labeled rows that it has not seen. Set them aside before training, "
+                    "and leave out copies of training rows."
+                )
 
     def _certify(
         self,
         X: Any,
         y: ArrayLike,
         groups: ArrayLike | None,
-        constraint: str | Constraint | None = None,
+        promises: Sequence[str | Constraint] = (),
         confidence: float | None = None,
+        abstain_label: Any = None,
         objective: Any = None,
         random_state: int = 0,
     ) -> Guarantee:
-        """Find the threshold that keeps a constraint on calibration rows."""
-        if constraint is None:
-            constraint = Constraint.from_measure(self.measure_)
-        elif not isinstance(constraint, Constraint):
-            constraint = Constraint.parse(constraint)
+        """Find the thresholds that keep promises on calibration rows."""
+        constraints = [
+            each if isinstance(each, Constraint) else Constraint.parse(each) for each in promises
+        ] or [Constraint.from_measure(self.measure_)]
+        if abstain_label in self.classes_.tolist():
+            raise InvalidInputError(f"abstain_label must not be one of the labels: got {abstain_label!r}.")
         if confidence is None:
             confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
         scores = self.log_odds(X)
@@ -758,11 +781,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
             rows = np.sort(order[first])
             scores, positive = scores[rows], positive[rows]
         found = certify(
-            constraint,
+            constraints,
             scores,
             positive,
             _oof_scores(self),
             confidence=confidence,
+            abstain_label=abstain_label,
             objective=None if objective is None else measures.get(objective),
             random_state=random_state,
         )
@@ -895,7 +919,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             "refit_on is for a model of two classes and a measure of them, such as 'f1': for others, train "
             "with auxiliaries=[FrozenEstimator(model), 'auto']."
         )
-        labels = self._check_y(self._check_X(X, reset=False), y)
+        X = self._check_X(X, reset=False)
+        self._check_rows_are_new(X, "a refit")
+        labels = self._check_y(X, y)
         known, found = self.label_pair.tolist(), np.unique(labels).tolist()
         if unknown := [label for label in found if label not in known]:
             raise InvalidInputError(

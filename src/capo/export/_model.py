@@ -86,7 +86,15 @@ def _capo_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, 
     log_odds = _log_odds(model, table, X)
     probability = table.graph.op("Sigmoid", log_odds)
     scores = {"probability": probability, "score": _score(model, table.graph, log_odds)}
-    return _binary_outputs(table.graph, scores, model.label_pair, model.threshold_)
+    outputs, notes = _binary_outputs(table.graph, scores, model.label_pair, model.threshold_)
+    found = model.guarantee_
+    if found is not None and found.abstain_label is not None:
+        labels, label_type = _label_array(found.answers(model.label_pair))
+        above = (table.graph.op("Greater", log_odds, cut) for cut in (found.lower_cut, found.cut))
+        position = table.graph.op("Add", *(table.graph.cast(each, TensorProto.INT64) for each in above))
+        label = table.graph.op("Reshape", table.graph.op("Gather", labels, position), np.array([-1]))
+        outputs["label"] = (label, label_type, ["n"])
+    return outputs, notes
 
 
 def _binary_outputs(
@@ -151,7 +159,7 @@ def _label_array(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
         return classes.astype(np.int64), TensorProto.INT64
     if classes.dtype.kind == "f":
         return classes.astype(np.float64), TensorProto.DOUBLE
-    return classes.astype(object), TensorProto.STRING
+    return np.array([str(each) for each in classes.tolist()], dtype=object), TensorProto.STRING
 
 
 def _log_odds(model: Any, table: GraphTable, X: Any) -> str:

@@ -13,7 +13,7 @@ from scipy.special import bdtrc, betaincinv
 from sklearn.utils import check_random_state
 
 from .._compat import FloatArray
-from ..decisions import Guarantee, RowPrices, Savings, estimate_savings, format_money
+from ..decisions import Constraint, Guarantee, RowPrices, Savings, estimate_savings, format_money
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
 from ._bootstrap import N_RESAMPLES, TAIL, Bootstrap, RandomWeights, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
@@ -65,19 +65,22 @@ class MeasureEstimate:
 
 @dataclass(frozen=True)
 class PromiseTest:
-    """Whether rows contradict the guarantee of a model: an exact binomial test.
+    """Whether rows contradict a promise of a model: an exact binomial test.
 
     Attributes
     ----------
-    guarantee : capo.decisions.Guarantee
+    constraint : capo.decisions.Constraint
         What the model promises.
+    confidence : float
+        The probability that all promises of the model hold.
     n_failures, n_trials : int
         The rows that count against it, and those that it is about. Of rows in groups, one of each group.
     p_value : float
         The probability of as many failures or more where the promise just holds.
     """
 
-    guarantee: Guarantee
+    constraint: Constraint
+    confidence: float
     n_failures: int
     n_trials: int
     p_value: float
@@ -86,12 +89,16 @@ class PromiseTest:
     def verdict(self) -> str:
         """Whether the rows contradict the promise, as text."""
         verb = "contradict" if self.p_value <= SIGNIFICANCE_LEVEL else "do not contradict"
-        counts = f"{self.n_failures:,} of {self.n_trials:,} {self.guarantee.constraint.rate.failure_phrase}"
+        counts = f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase}"
         return f"these rows {verb} it: {counts} (p = {self.p_value:.2g})"
 
     def __str__(self) -> str:
-        confidence = f"{100 * self.guarantee.confidence:.10g}% confidence"
-        return f"promise: {self.guarantee.constraint} with {confidence}; {self.verdict}"
+        confidence = f"{100 * self.confidence:.10g}% confidence"
+        return f"promise: {self.constraint} with {confidence}; {self.verdict}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The test as values that JSON can hold."""
+        return {**asdict(self), "constraint": str(self.constraint), "verdict": self.verdict}
 
 
 class ConfusionCounts(NamedTuple):
@@ -148,8 +155,8 @@ class Evaluation:
         The constraint of the measure in words; empty if it has none.
     is_satisfied : bool
         Whether the rows satisfy the constraint at the model's threshold.
-    promise : PromiseTest, optional
-        Whether these rows contradict the model's guarantee, if it has one.
+    promises : tuple of PromiseTest
+        Whether these rows contradict the promises of the model, if it has some.
     caution : str
         What limits the trust in the values; empty if there is nothing.
     max_error : float
@@ -177,7 +184,7 @@ class Evaluation:
     class_names: Sequence[str]
     constraint: str = ""
     is_satisfied: bool = True
-    promise: PromiseTest | None = None
+    promises: tuple[PromiseTest, ...] = ()
     caution: str = ""
     max_error: float = 0.0
     classes: list[ClassRates] = field(default_factory=list)
@@ -191,7 +198,6 @@ class Evaluation:
         elif confusion is not None:
             confusion = confusion.tolist()
         limit = {"text": self.constraint, "is_satisfied": self.is_satisfied} if self.constraint else None
-        promise = self.promise
         return {
             "measures": [each.to_dict() for each in self.estimates],
             "confusion": confusion,
@@ -200,7 +206,7 @@ class Evaluation:
             "caution": self.caution,
             "max_error": self.max_error,
             "constraint": limit,
-            "promise": promise and {**asdict(promise), "guarantee": promise.guarantee.to_dict()},
+            "promises": [each.to_dict() for each in self.promises],
             "savings": self.savings and self.savings.to_dict(),
         }
 
@@ -231,8 +237,8 @@ class Evaluation:
         if self.constraint:
             state = "satisfied" if self.is_satisfied else "NOT satisfied"
             parts.append([f"constraint: {self.constraint}; {state} at the model's threshold"])
-        if self.promise:
-            parts.append([str(self.promise)])
+        if self.promises:
+            parts.append([str(each) for each in self.promises])
         if self.classes:
             parts.append(self._format_rates())
         if self.confusion is not None:
@@ -398,10 +404,10 @@ def evaluate(
         if group is not None:  # a random row of each group
             alone = random.permutation(len(rows))
             alone = alone[np.unique(group[alone], return_index=True)[1]]
-        found = replace(
-            found, promise=_test_promise(guarantee, targets.take(alone).count(scores[alone], None))
-        )
-    caution = "; ".join(filter(None, (targets.describe_few_rows(), describe_few_groups(group))))
+        found = replace(found, promises=_test_promises(guarantee, targets.take(alone), scores[alone]))
+    asks = guarantee is not None and guarantee.abstain_label is not None
+    asked = "rows that get no label count as predicted negative" if asks else ""
+    caution = "; ".join(filter(None, (asked, targets.describe_few_rows(), describe_few_groups(group))))
     return replace(found, caution=caution, savings=savings)
 
 
@@ -458,7 +464,9 @@ def evaluate_groups(
     ranges = [groups.score_range(each) for each in _list_measures(targets, all_measures)]
     return replace(
         found,
-        promise=None if guarantee is None else _test_promise(guarantee, np.asarray(found.confusion)),
+        promises=()
+        if guarantee is None
+        else _test_promises(guarantee, targets, groups.position, groups.count),
         caution=targets.describe_few_rows(groups.count),
         max_error=max(high - low for low, high in ranges),
     )
@@ -466,13 +474,14 @@ def evaluate_groups(
 
 def _list_measures(targets: Targets, all_measures: bool) -> list[Any]:
     """The model's own measure, the rates of two classes at its threshold, and all others if wanted."""
-    own, limits, rates = targets.measure, {}, {}
+    own, limits, rates, at_threshold = targets.measure, {}, {}, []
     if isinstance(own, ConstrainedMeasure):
+        at_threshold = [own.at_threshold()]
         limits = {own.rate_name: own.rate, own.limited_rate_name: own.limited_rate}
     if isinstance(targets, BinaryTargets):
         rates = {name: rate for name, rate in RATES.items() if name not in limits}
     first, later = ([FunctionMeasure(rate, name) for name, rate in each.items()] for each in (limits, rates))
-    return [*first, own, *later, *(targets.other_measures() if all_measures else ())]
+    return [*at_threshold, *first, own, *later, *(targets.other_measures() if all_measures else ())]
 
 
 def _estimate_all(
@@ -506,15 +515,25 @@ def _estimate_all(
     return found
 
 
-def _test_promise(guarantee: Guarantee, cells: FloatArray) -> PromiseTest | None:
-    """Test a guarantee by the cells of the confusion matrix; None if nothing is guaranteed."""
-    if not guarantee.is_certified:
-        return None
-    counts = dict(zip(ConfusionCounts._fields, cells.astype(int).tolist(), strict=True))
-    rate, max_failure_rate = guarantee.constraint.rate, guarantee.constraint.max_failure_rate
-    n_failures, n_trials = (sum(counts[name] for name in cell) for cell in (rate.failures, rate.trials))
-    p_value = float(bdtrc(n_failures - 1, n_trials, max_failure_rate))
-    return PromiseTest(guarantee, n_failures, n_trials, p_value)
+def _test_promises(
+    guarantee: Guarantee, targets: Targets, outputs: FloatArray, weight: FloatArray | None = None
+) -> tuple[PromiseTest, ...]:
+    """Test the promises of a guarantee that are kept by a threshold; outputs are above 0 above the upper one.
+
+    Of rows in bins, `weight` are their numbers, and only promises about the upper threshold can be tested.
+    """
+    tests = []
+    for promise in guarantee.promises:
+        constraint = promise.constraint
+        to_lower = guarantee.cut - guarantee.lower_cut if constraint.rate.safe_end == "all" else 0.0
+        if promise.is_certified and (weight is None or to_lower == 0.0):
+            cells = targets.count(outputs + to_lower, weight).astype(int).tolist()
+            counts = dict(zip(ConfusionCounts._fields, cells, strict=True))
+            rate = constraint.rate
+            failures, trials = (sum(counts[name] for name in cell) for cell in (rate.failures, rate.trials))
+            p_value = float(bdtrc(failures - 1, trials, constraint.max_failure_rate))
+            tests.append(PromiseTest(constraint, guarantee.confidence, failures, trials, p_value))
+    return tuple(tests)
 
 
 def _estimate_class_rates(

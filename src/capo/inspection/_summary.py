@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Labels, Measure
@@ -174,7 +175,7 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
             notes[name] = f"{found}{end}"
     negative = [
         name
-        for name, columns in model.score_columns_.items()
+        for name, columns in model.score_columns.items()
         if model.schema_.take(columns[:1]).of_role("numeric") and model.auxiliaries_[name][-1].coef_[0, 0] < 0
     ]
     if negative:
@@ -188,9 +189,11 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
 
 
 def _describe_threshold(model: Any) -> str:
-    text = f"positive above a probability of {model.threshold_:.4g}"
+    text, found = f"positive above a probability of {model.threshold_:.4g}", model.guarantee_
+    if found is not None and found.abstain_label is not None:
+        text += f", negative up to {expit(found.lower_cut):.4g}"
     # A guarantee is about one threshold: the prices of the rows are not used then.
-    if model.prices_ is None or not model.prices_.per_row or model.guarantee_ is not None:
+    if model.prices_ is None or not model.prices_.per_row or found is not None:
         return text
     return (
         f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp); without prices, {text}"

@@ -102,10 +102,15 @@ class LinearCombination:
 
     def scores(self, outputs: FloatArray, features: Any | None) -> FloatArray:
         """Return one score per row."""
-        scores = outputs @ self.auxiliary + self.intercept
-        if features is not None:
-            scores = scores + np.asarray(features @ self.delta).ravel()
-        return np.asarray(scores)
+        # Sums in a fixed order: BLAS would give a row other last digits among other numbers of rows.
+        scores = np.full(len(outputs), self.intercept)
+        for column, weight in zip(outputs.T, self.auxiliary, strict=True):
+            scores += weight * column
+        if isinstance(features, np.ndarray):
+            scores += np.einsum("ij,j->i", np.ascontiguousarray(features), self.delta)
+        elif features is not None:
+            scores += np.asarray(features @ self.delta).ravel()
+        return scores
 
     def standardize(self, data: AdaptationData, *, center: bool = True) -> LinearCombination:
         """Return the combination whose scores on `data` have standard deviation 1, and mean 0 if centered.

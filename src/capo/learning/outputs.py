@@ -115,7 +115,7 @@ class ScoreOutput:
         return LabelOutput().predict(estimator, X, classes)
 
     def fit_scale(
-        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, **options: bool
+        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, **options: Any
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold; `options` are the calibrator's."""
         counted = raw if weight is None else raw[np.asarray(weight) > 0]

@@ -251,6 +251,9 @@ class BinaryTask(Task):
             **solver_attributes(result.solution),
         }
 
+    def score(self, measure: Any, truth: Any, decision: Decision, scores: FloatArray, weight: Any) -> float:
+        return float(measure.score_labels(truth, decision.margins(scores), weight))
+
     def is_used(self, model: Any) -> list[bool]:
         return [weight != 0 for weight in model.auxiliary_weights_.values()]
 

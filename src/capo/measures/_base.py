@@ -127,6 +127,12 @@ class Measure(ABC):
         """The measure of the labels at a threshold of 0; None if it depends on the order of scores only."""
         return self if self.needs_threshold else None
 
+    def score_labels(
+        self, y: ArrayLike, decision: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The value of the labels that are predicted, by a decision above 0; of its order if none are."""
+        return (self.at_threshold() or self).score(y, decision, sample_weight)
+
     def for_training(self) -> Measure:
         """The measure whose R a fit minimizes: this one, unless its R is unsuitable for training."""
         return self

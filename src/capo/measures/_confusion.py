@@ -532,8 +532,14 @@ class ConstrainedMeasure(ConfusionMeasure):
         return np.where(self.is_satisfied(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
 
     def at_threshold(self) -> Measure:
-        """The same measure of the labels at a threshold of 0: the rate, or 0 without the constraint."""
-        return FunctionMeasure(self.value, self.label)
+        """The same measure of the labels at a threshold of 0: the rate, or 0 if the constraint is missed.
+
+        With a finite penalty, it is the rate minus the penalty times the shortfall, and at least 0.
+        """
+        if math.isinf(self.penalty):
+            return FunctionMeasure(self.value, self.label)
+        delta: Any = self.delta
+        return FunctionMeasure(lambda tp, fp, fn, tn: 1.0 - delta(tp, fp, tp + fn, fp + tn), self.label)
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         if math.isinf(self.penalty):

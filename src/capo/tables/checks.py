@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -15,6 +17,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+from scipy.special import bdtrc
 from sklearn.metrics import roc_auc_score
 
 from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray
@@ -296,10 +299,8 @@ def duplicate_share(X: Any, folds: IntArray) -> float:
     >>> duplicate_share(X.round() > 0, np.arange(100) // 10)
     0.0
     """
-    columns = _sparse_hashes(X) if issparse(X) else _column_codes(X)
-    hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    for column in columns:
-        hashes = _mix(hashes ^ column)
+    columns = _column_codes(X)
+    hashes = _row_hashes(columns)
     _, first, row_group = np.unique(hashes, return_index=True, return_inverse=True)
     is_elsewhere = folds != folds[first][row_group]  # than the first of the rows that are equal
     in_other_fold = np.bincount(row_group, is_elsewhere)[row_group] > 0
@@ -316,30 +317,49 @@ def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
         if (expected < MAX_EXPECTED_COPIES).all():
             break
         _, row_value, counts = np.unique(column, return_inverse=True, return_counts=True)
-        expected *= (counts / n_rows)[row_value]
+        expected *= (np.where(counts > 1, counts, 0) / n_rows)[row_value]
     return expected
 
 
 def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
-    """A code of each value, column by column; equal values of a column have equal codes."""
+    """A code of each value, column by column: the bits of a number, or a checksum; the same in any table."""
+    if issparse(X):
+        return _sparse_hashes(X)
     if not is_dataframe(X):
         return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
     return [
-        _bits(column.fill_null(np.nan).to_numpy().astype(np.float64))
-        if column.dtype.is_float()
+        _bits(column.cast(nw.Float64).fill_null(np.nan).to_numpy())
+        if column.dtype.is_float() or column.dtype.is_integer()
         else _value_codes(column.to_list())
         for column in nw.from_native(X, eager_only=True).iter_columns()
     ]
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
-    """The number of each value in the order of first occurrence; 0 for all missing values."""
-    keys = [
-        value if isinstance(value, str | int | float) else None if is_missing(value) else repr(value)
-        for value in values
-    ]
-    codes = {key: 0 if is_missing(key) else n for n, key in enumerate(dict.fromkeys(keys), start=1)}
-    return np.array([codes[key] for key in keys], dtype=np.uint64)
+    plain = (str, int, float, type(None))
+    if not all(issubclass(each, plain) for each in set(map(type, values))):
+        values = [
+            each if isinstance(each, plain) else None if is_missing(each) else str(each) for each in values
+        ]
+    codes = {value: _code(value) for value in dict.fromkeys(values)}
+    return np.array(list(map(codes.__getitem__, values)), dtype=np.uint64)
+
+
+def _code(value: Any) -> int:
+    if is_missing(value):
+        value = np.nan
+    if isinstance(value, int | float) and not abs(value) > MAX_MAGNITUDE:
+        return int(_bits(np.array([value], dtype=np.float64))[0])
+    text = str(value).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest())
+
+
+def _row_hashes(columns: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """A hash of each row from the codes of its values."""
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        hashes = _mix(hashes ^ column)
+    return hashes
 
 
 def _bits(values: FloatArray) -> NDArray[np.uint64]:
@@ -362,8 +382,74 @@ def _sparse_hashes(X: Any) -> list[NDArray[np.uint64]]:
     return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
 
 
-#: A larger share of rows with a copy in another fold gives a warning.
+#: A larger share of rows with a copy in another fold gives a warning, of copies of training rows an error.
 MAX_DUPLICATE_SHARE = 0.05
+#: Fingerprints that are kept: those of the smallest hashes, which are a random sample of the rows.
+MAX_FINGERPRINTS = 100_000
+#: The probability of so many copies, if no more than the largest share are, below which rows are refused.
+MAX_P_VALUE = 1e-3
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """Fingerprints of the rows that a model was trained on, by which copies of them are recognized.
+
+    A fingerprint has 4 bytes, from which no value of the row follows. Rows that others may equal by chance,
+    such as those of a few discrete columns, have none.
+
+    Attributes
+    ----------
+    fingerprints : ndarray of uint32
+        The second half of the hash of each row, in ascending order.
+    max_hash : int
+        Rows with a larger hash have no fingerprint.
+    share_repeated : float
+        The share of the rows with a fingerprint that equal another one: as many new rows are expected to.
+    checksum : int
+        The sum of all hashes, which tells whether the whole table is the same, in any order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.checks import SeenRows
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> SeenRows.from_rows(X[:60]).count_copies(X[40:])
+    20
+    """
+
+    fingerprints: NDArray[np.uint32]
+    max_hash: int
+    share_repeated: float
+    checksum: int
+
+    @classmethod
+    def from_rows(cls, X: Any) -> SeenRows:
+        """Return the fingerprints of a data frame, array or sparse matrix."""
+        columns = _column_codes(X)
+        hashes = _row_hashes(columns)
+        is_rare = _expected_copies(columns) < MAX_EXPECTED_COPIES
+        different, counts = np.unique(hashes[is_rare], return_counts=True)
+        kept = different[:MAX_FINGERPRINTS]
+        max_hash = int(kept[-1]) if len(kept) < len(different) else 2**64 - 1
+        share_repeated = float(counts[counts > 1].sum() + 1) / (len(hashes) + 2)
+        return cls(np.unique(kept.astype(np.uint32)), max_hash, share_repeated, int(hashes.sum()))
+
+    def count_copies(self, X: Any) -> int:
+        """Return how many rows are copies of these, up to those that equal one by chance.
+
+        It is 0 if they may be no more than 5%, and an estimate if not all rows have a fingerprint.
+        """
+        hashes = _row_hashes(_column_codes(X))
+        if int(hashes.sum()) == self.checksum:
+            return len(hashes)
+        compared = hashes[hashes <= np.uint64(self.max_hash)].astype(np.uint32)
+        n_compared, n_equal = len(compared), int(np.isin(compared, self.fingerprints).sum())
+        allowed = self.share_repeated + MAX_DUPLICATE_SHARE * (1.0 - self.share_repeated)
+        if n_equal <= allowed * n_compared or bdtrc(n_equal - 1, n_compared, allowed) > MAX_P_VALUE:
+            return 0
+        return round(len(hashes) * n_equal / n_compared)
+
+
 _COPIES = (
     "{share} of the rows have an exact copy in another fold, so that out-of-fold values may be too "
     "optimistic. Drop duplicated rows if new data will not contain them, or hold them out together as a "
