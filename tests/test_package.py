@@ -69,6 +69,7 @@ def test_the_names_that_users_import():
         "CAPOClassifier",
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
+        "ScoreColumn",
         "TimeFolds",
         "__version__",
         "baselines",

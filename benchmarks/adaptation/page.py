@@ -4,73 +4,68 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from .__main__ import MAX_ROWS, MEASURES, summarize
-
-#: Standard errors that a gain out of fold can be required to exceed; the last is the default rule.
-RULES = (0, 1, 2, 3)
+from .__main__ import BOXES, MEASURES
 
 INTRODUCTION = """\
-`python -m benchmarks.adaptation --data FOLDER` compares `C="auto"` with `C=0` on {tables} tables (at most {rows:,} training rows), for three
-kinds of auxiliaries and three delta functions: the columns, an RBF basis, and the leaves of random trees. Each cell: how often a C
-above 0 was chosen, and the mean gain over C = 0 on test rows in points, ± its standard error over the tables. The fits are of an earlier
-version, whose default set had two boostings and one kind of random trees, and whose rule for C required three standard errors alone.
+`python -m benchmarks.adaptation --data FOLDER`: a black box has been trained on other rows of a table (a tree that says yes or no, a score, the score in five
+levels, or noise that knows nothing), and each system gets {sizes} labeled rows, the columns and the box's answer. {tables} tables, {seeds}; means of
+test rows in points. *box* is the answer with a tuned threshold; *capo, linear* and *capo, rbf* have the box as their only auxiliary, and *capo, auto* beside the
+default set; *capo, column* has the answer as one more column.
 """
-RULE = """
-**The rule.** A C above 0 is used if its gain out of fold exceeds three standard errors and a quarter of the standard error of the value. With only so many
-standard errors required, of the {fits:,} fits above:
-
-| standard errors required | C above 0 | mean gain | lost over 3 points | gained over 3 points |
-|---|---|---|---|---|
-{lines}
+MEASURE = """
+**What the measure itself adds**: adapted models minus the same columns and the same box by log loss alone (C = 0).
+A C above 0 was chosen in {adapted:.0f}% of these fits; where it was, the mean difference on test rows is {gain:+.1f} points, {won} fits gained and {lost} lost
+more than one point.
 """
-RULE_DEFAULT_SET = """
-With the default set alone ({fits:,} fits):
-
-| standard errors required | C above 0 | mean gain | lost over 3 points | gained over 3 points |
-|---|---|---|---|---|
-{lines}
-"""
+SYSTEMS = (
+    *("box", "logistic regression", "LightGBM", "capo, linear", "capo, rbf"),
+    *("capo, auto", "capo, column", "capo, no box"),
+)
 
 
 def section(results: Path) -> str:
-    """The gains by auxiliaries, delta function and measure, and what other rules would have gained."""
+    """The values of all systems by box, size and measure, and what the measure adds."""
     if not results.exists():
         return "Not yet measured: `python -m benchmarks.adaptation --data FOLDER`.\n"
     rows = pd.read_csv(results)
-    default = rows[rows["auxiliaries"] == "default set"]
-    return (
-        INTRODUCTION.format(tables=rows["table"].nunique(), rows=MAX_ROWS)
-        + "\n"
-        + _gains(rows)
-        + RULE.format(fits=len(rows), lines=_rules(rows))
-        + RULE_DEFAULT_SET.format(fits=len(default), lines=_rules(default))
+    sizes = [f"{size:,}" for size in sorted(rows["n_labels"].unique())]
+    n_seeds = rows["seed"].nunique()
+    text = INTRODUCTION.format(
+        sizes=", ".join(sizes[:-1]) + f" or {sizes[-1]}" if len(sizes) > 1 else sizes[0],
+        tables=rows["table"].nunique(),
+        seeds="one seed" if n_seeds == 1 else f"{n_seeds} seeds",
     )
+    for size, part in rows.groupby("n_labels"):
+        text += f"\n{size:,} labels:\n\n" + _values(part)
+    return text + _measure(rows)
 
 
-def _gains(rows: pd.DataFrame) -> str:
-    table = summarize(rows)
-    lines = ["| auxiliaries | delta | " + " | ".join(MEASURES) + " |", "|---" * (len(MEASURES) + 2) + "|"]
-    for (auxiliaries, delta), part in table.groupby(level=["auxiliaries", "delta"], sort=False):
-        cells = [_cell(part.loc[auxiliaries, delta, name]) for name in MEASURES]
-        lines.append(f"| {auxiliaries} | {delta} | " + " | ".join(cells) + " |")
+def _values(rows: pd.DataFrame) -> str:
+    lines = ["| box | system | " + " | ".join(MEASURES) + " |", "|---" * (len(MEASURES) + 2) + "|"]
+    table = 100 * rows.pivot_table(index=["box", "system"], columns="measure", values="value")
+    for box in BOXES:
+        for system in SYSTEMS:
+            if (box, system) in table.index:
+                cells = [f"{table.loc[(box, system), name]:.1f}" for name in MEASURES]
+                lines.append(f"| {box} | {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(row: pd.Series) -> str:
-    return f"{100 * row['adapted']:.0f}%: {row['gain']:+.2f} ± {row['gain_error']:.2f}"
-
-
-def _rules(rows: pd.DataFrame) -> str:
-    """What the best C out of fold gains on test rows if its gain out of fold is so many standard errors."""
-    gain = 100 * (rows["value_at_best"] - rows["value_at_0"])
-    lines = []
-    for required in RULES:
-        is_used = (rows["best_C"] > 0) & (rows["gain_out_of_fold"] > required * rows["gain_std_error"])
-        gained = gain.where(is_used, 0.0)
-        shares = (100 * is_used.mean(), 100 * (gained < -3).mean(), 100 * (gained > 3).mean())
-        lines.append(
-            f"| {required} | {shares[0]:.1f}% | {gained.mean():+.2f} | {shares[1]:.1f}% | {shares[2]:.1f}% |"
-        )
-    return "\n".join(lines)
+def _measure(rows: pd.DataFrame) -> str:
+    """The gains of adapted models over the same models at C = 0."""
+    keys = ["table", "seed", "box", "n_labels", "measure", "delta"]
+    parts = []
+    for kind in ("capo", "log loss"):
+        is_kind = rows["system"].isin([f"{kind}, linear", f"{kind}, rbf"])
+        part = rows[is_kind].assign(delta=rows["system"].str.split(", ").str[1])
+        parts.append(part.set_index(keys))
+    gain = 100 * (parts[0]["value"] - parts[1]["value"])[parts[0]["C"] > 0]
+    return MEASURE.format(
+        adapted=100 * len(gain) / len(parts[0]),
+        gain=gain.mean() if len(gain) else 0.0,
+        won=int(np.sum(gain > 1)),
+        lost=int(np.sum(gain < -1)),
+    )

@@ -11,10 +11,11 @@ from importlib import import_module
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.metrics import confusion_matrix
 
 from capo import measures
 from capo.learning.classes import ClassScorer
-from capo.measures import confusion_matrix, multiclass
+from capo.measures import multiclass
 from capo.measures.multiclass import ConfusionMatrixMeasure
 
 Rule = Callable[[np.ndarray], np.ndarray]
@@ -50,7 +51,8 @@ class Task:
 
     def value(self, labels: np.ndarray, y: np.ndarray | None = None) -> float:
         truth = self.y if y is None else y
-        return float(self.measure.value(confusion_matrix(truth, labels, self.P.shape[1])))
+        classes = np.arange(self.P.shape[1])
+        return float(self.measure.value(confusion_matrix(truth, labels, labels=classes).astype(float)))
 
 
 def capo(task: Task) -> tuple[Rule, dict[str, float]]:

@@ -108,7 +108,7 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
     weight = np.where(Y, 3.0, 2.0) if weighted else None
     scores = SCORES + shift
     evaluation = evaluate(measure, Y, scores, sample_weight=weight, random_state=0)
-    (first, second, best), predicted = evaluation.estimates[:3], scores > 0
+    (own, first, second, best), predicted = evaluation.estimates[:4], scores > 0
     values = {
         "recall": recall_score(Y, predicted, sample_weight=weight),
         "precision": precision_score(Y, predicted, sample_weight=weight, zero_division=0),
@@ -121,6 +121,7 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
     satisfied = values[limited] <= bound if "most" in limit else values[limited] >= bound
     assert evaluation.is_satisfied == satisfied
     assert evaluation.to_dict()["constraint"]["is_satisfied"] == satisfied
+    assert (own.name, own.value) == (measure.label, pytest.approx(values[rate] if satisfied else 0.0))
     assert best.name == f"{measure.label}, best threshold"
     assert best.value == pytest.approx(measure.score(Y, scores, weight))
     text = str(evaluation)
@@ -162,7 +163,7 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
             if "best threshold" not in each.name
         ]
     )
-    assert len(values) == len(measures.names()) + 1
+    assert len(values) == len(measures.names()) + 2
     caution = "values and intervals are uncertain, with few rows of negative (11), positive (1)"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")

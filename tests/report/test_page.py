@@ -204,8 +204,8 @@ def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
     model.measure_ = measures.get(name)
     evaluation = evaluate(model.measure_, positive, decision, random_state=0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=evaluation))
-    shown = evaluation.estimates[0]
     rate = getattr(model.measure_, "rate_name", "").capitalize()
+    shown = evaluation.estimates[1 if rate else 0]
     about = f"{rate} at the model's threshold; " if rate else ""
     interval = f"95% interval: {number(shown.low)} to {number(shown.high)}"
     headline = f"capo report {model.measure_.label} on cells {number(shown.value)} {about}{interval} "

@@ -290,7 +290,7 @@ def _describe_threshold(
     estimate = next((each for each in estimates if each.name == model.measure_.label), None)
     value = score
     if isinstance(model.measure_, ConstrainedMeasure):
-        estimate = evaluation.estimates[0] if evaluation and evaluation.constraint else None
+        estimate = evaluation.estimates[1] if evaluation and evaluation.constraint else None
         value = float(model.measure_.rate(*curves.chosen_cells))
     return {
         "curves": curves,
