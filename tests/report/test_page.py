@@ -310,7 +310,7 @@ def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, mon
         render_report(model, positive, decision + shift, table_name="cells", evaluation=evaluation)
     )
     recall, best = predicted[positive].mean(), model.measure_.score(positive, decision)
-    found = evaluation.estimates[0]
+    found = evaluation.estimates[1]
     headline = f"capo report recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's "
     assert f"{headline}threshold; 95% interval: {found.low:.3f} to {found.high:.3f} Constr" in page.text
     assert f"which is known only with their labels, has a recall of {best:.3f}" in page.text
