@@ -153,3 +153,33 @@ def test_a_column_given_twice_and_nothing_left_for_others():
         fit([ScoreColumn("score"), ("again", ScoreColumn("score"))], X, y)
     with pytest.raises(InvalidInputError, match="no columns to learn from"):
         fit([ScoreColumn("score"), "linear"], X[["score"]], y)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda z, y: np.where(np.arange(len(z)) == np.flatnonzero(~y)[0], 1e6, z),
+        lambda z, y: np.where(np.arange(len(z)) % 50 == 0, -999.0, z),
+        lambda z, y: np.exp(8 * z),
+        lambda z, y: 1e-9 / (1 + np.exp(-z)),
+        lambda z, y: 1 - 1e-9 / (1 + np.exp(z)),
+    ],
+    ids=["outlier", "sentinel", "heavy tail", "small probabilities", "large probabilities"],
+)
+def test_the_order_of_scores_is_kept_whatever_their_distribution(transform):
+    rng = np.random.default_rng(0)
+    y = rng.random(1500) < 0.4
+    scores = transform(rng.normal(size=1500) + 1.5 * y, y)
+    X = np.column_stack((rng.normal(size=1500), scores))
+    model = fit([ScoreColumn(1)], X[:500], y[:500], measure="f1", delta=None)
+    found = roc_auc_score(y[500:], model.positive_decision(X[500:]))
+    assert found == pytest.approx(roc_auc_score(y[500:], scores[500:]), abs=2e-3)
+    assert model.score(X[500:], y[500:]) > 0.6
+
+
+def test_columns_that_cannot_be_names_get_a_sentence():
+    X, y = make_table()
+    with pytest.raises(InvalidInputError, match="has no columns"):
+        fit([("nothing", ScoreColumn([]))], X, y)
+    two = fit([ScoreColumn(np.array([0, 1]))], X[["a", "score"]].to_numpy(), y)
+    assert list(two.auxiliary_weights_) == ["column 0 and column 1"]

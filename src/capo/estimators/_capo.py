@@ -768,6 +768,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         constraints = [
             each if isinstance(each, Constraint) else Constraint.parse(each) for each in promises
         ] or [Constraint.from_measure(self.measure_)]
+        if abstain_label is not None and np.ndim(abstain_label) > 0:
+            raise InvalidInputError(f"abstain_label must be one label: got {abstain_label!r}.")
         if abstain_label in self.classes_.tolist():
             raise InvalidInputError(f"abstain_label must not be one of the labels: got {abstain_label!r}.")
         if confidence is None:

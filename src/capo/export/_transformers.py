@@ -156,12 +156,13 @@ def _join_parts(transformer: Any, parts: list[tuple[str, Any, GraphTable]]) -> G
 
 
 def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
-    """A scaler by the mean and the scale of each column, or by its scale only."""
+    """A scaler by the center and the scale of each column, or by its scale only."""
     value = table.to_matrix()
     if getattr(scaler, "clip", False):
         return _convert_with_skl2onnx(scaler, table)
-    if getattr(scaler, "with_mean", False):
-        value = table.graph.op("Sub", value, scaler.mean_[None, :].astype(np.float64))
+    center = getattr(scaler, "mean_", getattr(scaler, "center_", None))
+    if center is not None and getattr(scaler, "with_mean", True):
+        value = table.graph.op("Sub", value, center[None, :].astype(np.float64))
     if scaler.scale_ is not None:
         value = table.graph.op("Div", value, scaler.scale_[None, :].astype(np.float64))
     return table.numeric(value)
@@ -174,6 +175,9 @@ def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
         low, op = features.MIN_PROBABILITY, table.graph.op
         share = op("Clip", table.to_matrix(), low, 1.0 - low)
         return table.numeric(op("Sub", op("Log", share), op("Log", op("Sub", 1.0, share))))
+    if transformer.func is features.signed_log:
+        value, op = table.to_matrix(), table.graph.op
+        return table.numeric(op("Mul", op("Sign", value), op("Log", op("Add", op("Abs", value), 1.0))))
     if transformer.func is not features.clip_standardized:
         raise ExportError(
             f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "
@@ -354,7 +358,10 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     FeatureUnion: lambda union, table: _join_parts(
         union, [(*each, table) for each in union.transformer_list]
     ),
-    **dict.fromkeys((preprocessing.MaxAbsScaler, preprocessing.StandardScaler), _convert_scaler),
+    **dict.fromkeys(
+        (preprocessing.MaxAbsScaler, preprocessing.RobustScaler, preprocessing.StandardScaler),
+        _convert_scaler,
+    ),
     preprocessing.FunctionTransformer: _convert_function,
     preprocessing.PolynomialFeatures: _convert_polynomial_features,
     features.KnownCategoryFilter: _convert_known_category_filter,

@@ -75,7 +75,7 @@ from ..learning.auxiliaries import class_separation, to_dense
 from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
 from ..measures import names as measure_names
-from ..tables.features import clip_standardized, probability_log_odds
+from ..tables.features import clip_standardized, probability_log_odds, signed_log
 from .archive import ARRAYS, Archive
 from .audit import check_document, dump_document, load_document
 
@@ -107,7 +107,15 @@ PRIVATE_CLASSES: dict[str, type[Any]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
-    for each in (check_array, class_separation, clip_standardized, f_classif, probability_log_odds, to_dense)
+    for each in (
+        check_array,
+        class_separation,
+        clip_standardized,
+        f_classif,
+        probability_log_odds,
+        signed_log,
+        to_dense,
+    )
 }
 #: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
 #: which may contain code, and settings of processes and of the screen.

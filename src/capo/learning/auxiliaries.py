@@ -335,7 +335,7 @@ class ScoreColumn(BaseEstimator):
     @property
     def columns(self) -> list[Any]:
         """The columns as a list."""
-        return list(self.column) if isinstance(self.column, list | tuple) else [self.column]
+        return list(self.column) if isinstance(self.column, list | tuple | np.ndarray) else [self.column]
 
     @property
     def default_name(self) -> str:
@@ -355,6 +355,8 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
     if issparse(X):
         raise InvalidInputError("score columns need a data frame or an array: X is a sparse matrix.")
     keys = [column.key for column in schema.columns]
+    if not score.columns:
+        raise InvalidInputError("ScoreColumn([]) has no columns: name at least one.")
     for key in score.columns:
         if key not in keys:
             known = ", ".join(repr(each) for each in keys[:10])

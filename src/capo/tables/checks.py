@@ -367,6 +367,18 @@ def _bits(values: FloatArray) -> NDArray[np.uint64]:
     return np.asarray((values + 0.0).view(np.uint64))  # adding 0.0 turns -0.0 into 0.0
 
 
+def _in_single_precision(X: Any) -> Any:
+    """The table with its numbers as a file of single precision may have kept them."""
+    with np.errstate(over="ignore"):
+        if issparse(X):
+            return X.astype(np.float32)
+        if not is_dataframe(X):
+            return np.asarray(X, dtype=np.float32)
+        frame = nw.from_native(X, eager_only=True)
+        names = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+        return frame.with_columns(nw.col(names).cast(nw.Float32)).to_native() if names else X
+
+
 def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = (hashes + np.uint64(1)) * _MULTIPLIER
     return np.asarray((mixed ^ (mixed >> _SHIFT)) * _MULTIPLIER)
@@ -425,7 +437,7 @@ class SeenRows:
     @classmethod
     def from_rows(cls, X: Any) -> SeenRows:
         """Return the fingerprints of a data frame, array or sparse matrix."""
-        columns = _column_codes(X)
+        columns = _column_codes(_in_single_precision(X))
         hashes = _row_hashes(columns)
         is_rare = _expected_copies(columns) < MAX_EXPECTED_COPIES
         different, counts = np.unique(hashes[is_rare], return_counts=True)
@@ -439,7 +451,7 @@ class SeenRows:
 
         It is 0 if they may be no more than 5%, and an estimate if not all rows have a fingerprint.
         """
-        hashes = _row_hashes(_column_codes(X))
+        hashes = _row_hashes(_column_codes(_in_single_precision(X)))
         if int(hashes.sum()) == self.checksum:
             return len(hashes)
         compared = hashes[hashes <= np.uint64(self.max_hash)].astype(np.uint32)

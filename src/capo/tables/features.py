@@ -8,7 +8,7 @@ target encoding of columns with many categories, and to choose the parts of date
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -34,7 +34,7 @@ from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
 #: Probabilities are clipped to at least this before their log-odds are taken.
-MIN_PROBABILITY = 1e-6
+MIN_PROBABILITY = 1e-15
 #: Nystroem components of ``delta="rbf"``.
 N_DELTA_COMPONENTS = 300
 #: Columns with a smaller range are standardized for trees, which treat differences below 1e-7 as ties.
@@ -135,8 +135,9 @@ def clip_standardized(values: Any) -> Any:
 def make_score_features(X: Any, schema: FeatureSchema) -> Any:
     """Make an unfitted transformer of columns of scores or answers, for a linear model of them alone.
 
-    The order of scores is kept: nothing is clipped. Numbers between 0 and 1 become log-odds. Missing values
-    have a column of their own, and so has each answer that is a category.
+    The order of scores is kept. Numbers between 0 and 1 become log-odds; far from the median, all numbers
+    grow only logarithmically, so that a few extreme ones do not hide the others. Missing values have a
+    column of their own, and so has each answer that is a category.
     """
     numeric = [column.key for column in schema.of_role("numeric")]
     values = [np.asarray(safe_indexing(X, key, axis=1), dtype=np.float64) for key in numeric]
@@ -148,12 +149,16 @@ def make_score_features(X: Any, schema: FeatureSchema) -> Any:
         form: [key for key, found in zip(numeric, is_probability, strict=True) if found == form]
         for form in (False, True)
     }
-    to_log_odds = preprocessing.FunctionTransformer(probability_log_odds, feature_names_out="one-to-one")
-    plain = _make_scaler()[:-1]
+
+    def make_steps(*first: Callable[[Any], Any]) -> Pipeline:
+        steps = [preprocessing.FunctionTransformer(each, feature_names_out="one-to-one") for each in first]
+        compressor = preprocessing.FunctionTransformer(signed_log, feature_names_out="one-to-one")
+        return make_pipeline(*steps, preprocessing.RobustScaler(), compressor, *_make_scaler()[:-1])
+
     one_hot = CategoryOneHotEncoder(min_frequency=1, max_categories=MAX_ONE_HOT_COLUMNS)
     return _column_transformer(
-        ("numeric", plain, by_form[False]),
-        ("probabilities", make_pipeline(to_log_odds, *_make_scaler()[:-1]), by_form[True]),
+        ("numeric", make_steps(), by_form[False]),
+        ("probabilities", make_steps(probability_log_odds), by_form[True]),
         _category_encoder("categories", schema.of_role("category"), one_hot),
     )
 
@@ -162,6 +167,12 @@ def probability_log_odds(values: Any) -> Any:
     """Return the log-odds of probabilities, which are clipped so that those of 0 and 1 are finite."""
     clipped = np.clip(np.asarray(values, dtype=np.float64), MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     return np.log(clipped) - np.log(1.0 - clipped)
+
+
+def signed_log(values: Any) -> Any:
+    """Return values that grow only logarithmically beyond 1."""
+    values = np.asarray(values, dtype=np.float64)
+    return np.sign(values) * np.log1p(np.abs(values))
 
 
 def check_features(features: Any) -> Any:
