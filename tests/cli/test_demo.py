@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 
-from capo import measures
 from capo.cli import model as commands
 from capo.inspection import METHODS
 
@@ -21,10 +20,10 @@ def text():
 
 
 @pytest.fixture(scope="module")
-def adapted_rule():
+def adapted_service():
     """The second part on its own, and the CPU seconds that it took."""
     start = time.process_time()
-    return commands.adapt_rule(*commands.split_digits(0)), time.process_time() - start
+    return commands.adapt_service(), time.process_time() - start
 
 
 @pytest.mark.slow
@@ -38,38 +37,35 @@ def test_the_table_has_a_line_for_each_measure(text):
 
 
 @pytest.mark.slow
-def test_the_parts_are_in_order(text, adapted_rule):
-    assert text.index("measure  ") < text.index(adapted_rule[0]) < text.index("capo compare table.csv")
+def test_the_parts_are_in_order(text, adapted_service):
+    assert text.index("measure  ") < text.index(adapted_service[0]) < text.index("capo compare table.csv")
 
 
-def test_the_adapted_rule_is_fast(adapted_rule):
-    assert adapted_rule[1] < 10
+def test_the_adapted_service_is_fast(adapted_service):
+    assert adapted_service[1] < 30
 
 
-def test_the_adapted_rule_is_better_than_the_rule_alone(adapted_rule):
-    _, X_test, _, y_test = commands.split_digits(0)
-    pattern = r"^f1 on ([\d,]+) test rows: rule alone (\S+), adapted (\S+)$"
-    line = re.search(pattern, adapted_rule[0], re.MULTILINE)
-    n_rows, alone, adapted = (float(each.replace(",", "")) for each in line.groups())
-    expected = measures.get("f1").score(y_test, commands.TwoPixelRule().predict(X_test) - 0.5)
-    assert n_rows == len(y_test)
-    assert alone == pytest.approx(expected, abs=1e-4)
-    assert adapted > alone + 0.4
+def test_the_values_are_those_of_the_splits(adapted_service):
+    lines = re.findall(r"^(\S.*?) +(0\.\d{4})((?: +0\.\d{4})+)$", adapted_service[0], re.MULTILINE)
+    found = {name: [float(each) for each in splits.split()] for name, _, splits in lines}
+    again = commands.compare_with_service(1)
+    assert list(found) == list(again)
+    for name, mean, _ in lines:
+        assert len(found[name]) == commands.N_SERVICE_SPLITS
+        assert float(mean) == pytest.approx(np.mean(found[name]), abs=1e-4)
+        assert found[name][1] == pytest.approx(again[name], abs=1e-4)
 
 
-def test_the_path_shows_that_a_positive_C_is_chosen(adapted_rule):
-    path = re.findall(r"^ *(\S+) +(0\.\d{4})(.*)$", adapted_rule[0], re.MULTILINE)
-    C, scores, remarks = zip(*path, strict=True)
-    assert [float(each) for each in C] == sorted(float(each) for each in C)
-    assert C[0] == "0"
-    assert remarks[0].strip() == "rule without delta function"
-    chosen = [i for i, remark in enumerate(remarks) if "chosen" in remark]
-    assert chosen == [int(np.argmax([float(each) for each in scores]))]
-    assert float(C[chosen[0]]) > 0
+def test_the_service_matters(adapted_service):
+    means = dict(re.findall(r"^(\S.*?) +(0\.\d{4})(?: +0\.\d{4})+$", adapted_service[0], re.MULTILINE))
+    assert float(means["capo"]) > float(means["capo with a coin instead of the service"]) + 0.03
 
 
-def test_the_certificate_is_consistent(adapted_rule):
-    line = re.search(r"^certificate: primal (\S+), dual (\S+), gap (\S+)$", adapted_rule[0], re.MULTILINE)
-    primal, dual, gap = map(float, line.groups())
-    assert primal - dual == pytest.approx(gap, rel=0.05)
-    assert 0 < gap < 0.05 * primal
+def test_the_service_sees_the_left_half_only():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 17, size=(200, 64)).astype(float)
+    service = commands.LeftHalfService(X, X[:, 0] > 8)
+    changed = X.reshape(-1, 8, 8).copy()
+    changed[:, :, 4:] = 0
+    np.testing.assert_array_equal(service.predict(X), service.predict(changed.reshape(-1, 64)))
+    assert np.mean(service.predict(X) == (X[:, 0] > 8)) > 0.8

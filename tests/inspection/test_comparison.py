@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from capo import CAPOClassifier
+from capo import CAPOClassifier, ScoreColumn
 from capo.exceptions import DataWarning, InvalidInputError
 from capo.inspection import METHODS, ComparedRows, Comparison, MethodResult, compare, compare_on_fold
 
@@ -248,3 +248,64 @@ def test_the_columns_of_large_values_are_aligned(scale):
     lines = str(found).splitlines()[:5]
     assert len({len(line) for line in lines}) == 1
     assert not re.search(r"\d{7}", str(found))
+
+
+class _Service:
+    """Says whether the sum of all columns but the last is positive."""
+
+    def predict(self, X):
+        return np.asarray(X)[:, :-1].sum(axis=1) > 0
+
+
+def make_answers(n=400):
+    """Columns, of which the first three are needed, and a service that has not seen the last one."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(n, 4))
+    return data, data.sum(axis=1) + rng.normal(size=n) > 0.5
+
+
+def test_frozen_auxiliaries_are_compared_with_a_logistic_regression_on_their_answers():
+    data, target = make_answers()
+    auxiliaries = [("nb", GaussianNB()), ("service", _Service())]
+    model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.0, random_state=0)
+    found = compare(model, data, target, folds=3, random_state=0)
+    names = ["default learner", "tuned threshold", "logistic regression", "tuned stack", "capo"]
+    assert [method.name for method in found.methods] == names
+    by_name = {method.name: method for method in found.methods}
+    assert by_name["logistic regression"].mean > by_name["tuned threshold"].mean - 0.02
+    assert by_name["logistic regression"].seconds > 0
+    assert str(Comparison.from_dict(json.loads(json.dumps(found.to_dict())))) == str(found)
+    # The answers are used: with other columns than the service has seen, they are all there is.
+    blind = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.0, random_state=0)
+    noise = np.column_stack((data[:, :3], np.random.default_rng(1).normal(size=len(data))))
+    assert compare(blind, noise, target, folds=3, random_state=0).methods[2].mean > 0.7
+
+
+def test_score_columns_are_compared_with_the_best_of_them():
+    data, target = make_answers()
+    rng = np.random.default_rng(1)
+    good, bad = target + 0.7 * rng.normal(size=len(target)), rng.normal(size=len(target))
+    table = np.column_stack((data, bad, good))
+    weight = np.where(np.arange(len(target)) % 2, 1.0, 2.0)
+    groups = np.arange(len(target)) // 2
+    model = CAPOClassifier("f1", auxiliaries=[ScoreColumn(4), ScoreColumn(5)], C=0.0, random_state=0)
+    found = compare(model, table, target, sample_weight=weight, groups=groups, folds=3, random_state=0)
+    values = {method.name: method.mean for method in found.methods}
+    assert next(iter(values)) == "best single score"
+    assert values["best single score"] > values["tuned threshold"] + 0.05
+    alone = CAPOClassifier("f1", auxiliaries=[ScoreColumn(0)], C=0.0, random_state=0)
+    single = compare(alone, good[:, None], target, folds=3, random_state=0)
+    first = {method.name: method.mean for method in single.methods}
+    assert first["best single score"] == first["tuned threshold"]
+    # The columns add to the score.
+    assert values["logistic regression"] > values["best single score"] + 0.03
+
+
+def test_the_logistic_regression_has_not_seen_the_labels_of_held_out_rows():
+    rng = np.random.default_rng(0)
+    data, target = rng.normal(size=(300, 100)), rng.permutation(300) < 150
+    model = CAPOClassifier("roc_auc", auxiliaries=[ScoreColumn(0)], C=0.0, delta=None, random_state=0)
+    found = compare(model, data, target, folds=4, random_state=0)
+    values = {method.name: method.mean for method in found.methods}
+    # More than three standard deviations over random tables of this size.
+    assert abs(values["logistic regression"] - 0.5) < 0.15

@@ -92,6 +92,7 @@ def compare(
     cost_fn: options.CostFN = None,
     benefit_tp: options.BenefitTP = None,
     auxiliaries: options.Auxiliaries = None,
+    scores: options.Scores = None,
     delta: options.Delta = "linear",
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
@@ -129,7 +130,15 @@ def compare(
     prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
     plan = training_data.TrainingPlan(
         training_data.make_roles(
-            targets, types, weight=weight, group=group, time=time, drop=drop, ids=ids, categories=categories
+            targets,
+            types,
+            weight=weight,
+            group=group,
+            time=time,
+            drop=drop,
+            ids=ids,
+            categories=categories,
+            scores=scores,
         ),
         training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
         training_data.make_model(auxiliaries, delta, N_CROSS_FIT_FOLDS, time, jobs, seed),

@@ -227,9 +227,12 @@ BenefitTP = Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "What a t
 AUXILIARIES_HELP = (
     "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
     "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "
-    "rbfnet; repeatable."
+    "rbfnet; none for nothing but --scores; repeatable."
 )
 Auxiliaries = Annotated[Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")]
+Scores = Annotated[
+    Texts, model_option("--scores COLUMNS", "Columns of scores or answers, used as auxiliaries; repeatable.")
+]
 Delta = Annotated[
     str, model_option("--delta NAME", "Features that correct the auxiliaries: linear, rbf or none.")
 ]

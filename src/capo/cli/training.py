@@ -32,6 +32,7 @@ def fit(
     cost_fn: options.CostFN = None,
     benefit_tp: options.BenefitTP = None,
     auxiliaries: options.Auxiliaries = None,
+    scores: options.Scores = None,
     delta: options.Delta = "linear",
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
@@ -69,6 +70,7 @@ def fit(
       capo fit train.csv -t sports,politics,arts -m f1_samples -o topics.capo
       capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo
       capo fit train.csv -t fraud --cost-fn amount --cost-fp 5 -o fraud.capo
+      capo fit train.csv -t y --scores vendor_score,llm_answer -o m.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
@@ -81,7 +83,15 @@ def fit(
     prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
     plan = training_data.TrainingPlan(
         training_data.make_roles(
-            targets, types, weight=weight, group=group, time=time, drop=drop, ids=ids, categories=categories
+            targets,
+            types,
+            weight=weight,
+            group=group,
+            time=time,
+            drop=drop,
+            ids=ids,
+            categories=categories,
+            scores=scores,
         ),
         training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
         training_data.make_model(auxiliaries, delta, folds, time, jobs, seed),

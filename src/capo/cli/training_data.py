@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .. import measures
 from .._compat import BoolArray, FloatArray
@@ -38,7 +39,7 @@ from ..io.table_schema import (
     read_texts,
     read_times,
 )
-from ..learning.auxiliaries import AUXILIARY_SETS, auxiliary_names, check_auxiliary_name
+from ..learning.auxiliaries import AUXILIARY_SETS, ScoreColumn, auxiliary_names, check_auxiliary_name
 from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
 from ..measures import multiclass, multilabel
 from ..tables.checks import check_data
@@ -209,13 +210,17 @@ def _read_matrix(path: Path) -> dict[str, Any]:
 
 
 def parse_auxiliaries(auxiliaries: Sequence[str] | None) -> str | list[str]:
-    """The value of `CAPOClassifier.auxiliaries`."""
+    """The value of `CAPOClassifier.auxiliaries`; an empty list for "none"."""
     if auxiliaries is None:
         return "auto"
     lists = [[name.strip() for name in each.split(",") if name.strip()] for each in auxiliaries]
     if not all(lists):
         raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
     names = [name for each in lists for name in each]
+    if "none" in names:
+        if len(names) > 1:
+            raise InvalidInputError("--auxiliaries none cannot be combined with other names: choose one.")
+        return []
     for name in names:
         check_auxiliary_name(name)
     return names[0] if len(names) == 1 and names[0] in AUXILIARY_SETS else names
@@ -253,7 +258,7 @@ def make_roles(targets: list[str] | None, types: Path | None, **names: Any) -> C
     """The roles of columns that options name, each with a name, a list of names or None."""
     target, *others = dict.fromkeys(targets or [""])
     roles: dict[str, Any] = {
-        name: tuple(dict.fromkeys(each)) if isinstance(each, list) else each
+        name: tuple(each if name == "scores" else dict.fromkeys(each)) if isinstance(each, list) else each
         for name, each in given(**names).items()
     }
     if "group" in roles and "time" in roles:
@@ -368,7 +373,12 @@ class TrainingPlan:
         if groups is not None and not time:
             size += f", {count(len(np.unique(groups)), 'group')}"
         console.log(f"{size}; {target.description}")
-        model = self.model.set_params(
+        auxiliaries = self.model.auxiliaries
+        if roles.scores:
+            others = [auxiliaries] if isinstance(auxiliaries, str) else auxiliaries
+            auxiliaries = [*map(ScoreColumn, roles.scores), *others]
+        model = clone(self.model).set_params(
+            auxiliaries=auxiliaries,
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
             column_kinds=schema.table.parsed if isinstance(schema, TableSchema) else None,
@@ -386,7 +396,7 @@ class TrainingPlan:
                 raise InvalidInputError(
                     "an svmlight file starts each row with its label and has no named columns: remove "
                     "--target, --label-separator, --drop-unlabeled, --weight, --group, --time, --drop, --id, "
-                    "--category and --types."
+                    "--category, --scores and --types."
                 )
             return SchemaInference(SparseSchema(batch.rows.X.shape[1]))
         if separator and roles.label_columns:
@@ -397,8 +407,20 @@ class TrainingPlan:
         return infer_table_schema(batch, roles, separator)
 
     def _roles_in(self, batch: Batch) -> ColumnRoles:
-        """The roles in a table: a target with commas that is not a column is a list of columns."""
+        """The roles in a table: a target or score with commas that is not a column is a list of columns."""
         roles, columns = self.roles, [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
+        scores = [
+            name.strip()
+            for text in roles.scores
+            for name in ([text] if text in columns else text.split(","))
+            if name.strip()
+        ]
+        if repeated := [name for position, name in enumerate(scores) if name in scores[:position]]:
+            raise InvalidInputError(f"the column {repeated[0]!r} is given twice for --scores: give it once.")
+        if not scores and (roles.scores or self.model.auxiliaries == []):
+            option = "--scores" if roles.scores else "--auxiliaries none"
+            raise InvalidInputError(f"{option} needs a column of scores or answers, such as --scores vendor.")
+        roles = replace(roles, scores=tuple(scores))
         if not self.target and columns:
             shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
             raise InvalidInputError(f"name the label column with --target: the table has {shown}.")

@@ -1,12 +1,18 @@
 """Comparison with simpler methods by cross-validation.
 
-One fitted `CAPOClassifier` provides all that the four methods need, because its auxiliaries are cross-fitted:
+One fitted `CAPOClassifier` provides all that four methods need, because its auxiliaries are cross-fitted:
 
 - the default learner is one of the auxiliaries, with its probabilities cut at 0.5;
 - the tuned threshold is the same learner, with a threshold chosen on its out-of-fold probabilities;
 - the tuned stack is a logistic regression on all auxiliaries' out-of-fold probabilities, with a threshold
   chosen in the same way;
 - capo is the fitted model itself.
+
+If the answers of others are used, that is frozen auxiliaries or score columns, and there are two classes:
+
+- the logistic regression has the columns of the table and these answers as its features, a penalty chosen by
+  cross-validation of the log loss, and a threshold chosen in the same way;
+- the best single score is the score column, with a threshold, that is best on the training rows.
 
 With prices of each row, the tuned threshold is the one with the most money on the training rows, and the
 tuned stack has the threshold of each row that follows from its prices, as capo has.
@@ -26,11 +32,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import expit, logit, softmax
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import BaseCrossValidator, cross_val_predict
+from sklearn.model_selection import BaseCrossValidator, GridSearchCV, cross_val_predict
 from sklearn.utils import check_random_state
 
 from .. import measures
@@ -39,11 +46,13 @@ from ..decisions import PRICE_NAMES, RowPrices
 from ..exceptions import DataWarning, InvalidInputError
 from ..learning.auxiliaries import label_fold_codes
 from ..learning.folds import Split, check_groups, fold_numbers, split_folds
+from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import LabelAverage
 from ..tables import targets
 from ..tables.checks import warn_of_data
+from ..tables.features import make_linear_features, make_score_features
 from ._formatting import count_decimals, format_table, format_value
 from ._targets import targets_of_model
 
@@ -55,6 +64,10 @@ DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK = "default learner", "tuned thresh
 CAPO = "capo"
 #: The methods from the simplest to the most complex.
 METHODS = (DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK, CAPO)
+#: Further methods if score columns, or these and frozen auxiliaries, are used.
+BEST_SCORE, LOGISTIC_REGRESSION = "best single score", "logistic regression"
+#: Values of C that are tried for the logistic regression.
+LOGISTIC_CS = np.geomspace(1e-3, 100.0, 6)
 #: The auxiliary used as the default learner if the model has it; otherwise the first one is used.
 PREFERRED_LEARNER = "boosting"
 #: The steps of a fit after the auxiliaries, of which a kind of target has some.
@@ -82,7 +95,7 @@ SOURCE_TEXTS = {
 #: What the values of a comparison with prices mean.
 PRICED_VALUES = (
     "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
-    "the tuned stack and capo have the threshold of each row that follows from its prices"
+    "the methods below it have the threshold of each row that follows from its prices"
 )
 
 
@@ -131,7 +144,7 @@ class MethodResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Four methods on the same held-out folds; prints as a table followed by a verdict.
+    """Methods on the same held-out folds; prints as a table followed by a verdict.
 
     Attributes
     ----------
@@ -140,7 +153,9 @@ class Comparison:
     default_learner : str
         The auxiliary used as the default learner.
     methods : list of MethodResult
-        The default learner, the same with a tuned threshold, the tuned stack, and capo.
+        The default learner, the same with a tuned threshold, the tuned stack, and capo. With frozen
+        auxiliaries or score columns and two classes also a logistic regression on columns and answers, and
+        with score columns the best single score.
     note : str
         What the values mean, if the measure does not depend on the methods' thresholds.
     source : dict of str to object, optional
@@ -296,7 +311,8 @@ class Comparison:
                 methods = [MethodResult.from_dict(each) for each in entries]
             case _:
                 raise ValueError('it needs the keys "measure", "default_learner" and "methods"')
-        if {each.name for each in methods} != set(METHODS) or len(methods) != len(METHODS):
+        names = sorted(each.name for each in methods if each.name not in (BEST_SCORE, LOGISTIC_REGRESSION))
+        if names != sorted(METHODS) or len({each.name for each in methods}) != len(methods):
             raise ValueError(f"its methods must be {', '.join(METHODS)}, each once")
         counts = {len(each.values) for each in methods}
         if len(counts) > 1 or min(counts) < 2:
@@ -371,7 +387,7 @@ def compare(
     prices: Mapping[str, Any] | None = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Comparison:
-    """Compare capo with three simpler methods by cross-validation.
+    """Compare capo with simpler methods by cross-validation.
 
     Parameters
     ----------
@@ -438,7 +454,7 @@ def compare(
     elif isinstance(fitted.measure_, Measure):
         note = _describe_values(fitted.measure_)
     methods = []
-    for name in METHODS:
+    for name in results[0][0]:
         values, seconds = zip(*((found[name], taken[name]) for found, taken in results), strict=True)
         methods.append(MethodResult(name, np.array(values), float(np.mean(seconds))))
     source = {**_describe_source(fitted), "n_rows": len(labels)}
@@ -504,7 +520,7 @@ def compare_on_fold(
     kinds = {"binary": _compare_binary, "multiclass": _compare_classes, "multilabel": _compare_labels}
     if model.target_type_ == "multiclass":  # a class with one row may be in the held-out fold only
         test = test.take(np.flatnonzero(np.isin(test.y, model.classes_)))
-    outputs, stack_seconds = kinds[model.target_type_](model, train, test)
+    outputs, fit_seconds = kinds[model.target_type_](model, train, test)
     truth = targets_of_model(model, test.y, None if test.prices is None else test.prices.measure)
     values = {name: truth.score(truth.measure, each, test.weight) for name, each in outputs.items()}
     timings, learner = model.timings_, _default_learner(model)
@@ -514,7 +530,9 @@ def compare_on_fold(
     seconds = {
         DEFAULT_LEARNER: cross_fitted[learner] / (1 + model.n_splits_),
         TUNED_THRESHOLD: cross_fitted[learner],
-        TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
+        **fit_seconds,
+        TUNED_STACK: share * timings["auxiliaries"] + fit_seconds[TUNED_STACK],
+        BEST_SCORE: sum(timings[f"auxiliary {name}"] for name in model.score_columns),
         CAPO: sum(timings[step] for step in ("auxiliaries", *LATER_STEPS) if step in timings),
     }
     return values, seconds
@@ -526,7 +544,9 @@ def _default_learner(model: CAPOClassifier) -> int:
     return names.index(PREFERRED_LEARNER) if PREFERRED_LEARNER in names else 0
 
 
-def _compare_binary(model: CAPOClassifier, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
+def _compare_binary(
+    model: CAPOClassifier, train: ComparedRows, test: ComparedRows
+) -> tuple[Methods, dict[str, float]]:
     learner, by_row = _default_learner(model), None if test.prices is None else test.prices.log_odds
     rows = ~np.isnan(model.oof_decision_)
     positive = targets.positive_mask(train.y, model.label_pair)[rows]
@@ -542,21 +562,64 @@ def _compare_binary(model: CAPOClassifier, train: ComparedRows, test: ComparedRo
         cv = split_folds(None, oof, positive, {"groups": groups}, check_random_state(0))
     stack_oof = cross_val_predict(stack, oof, positive, cv=cv, method="decision_function", params=params)
     stack_test = stack.fit(oof, positive, **params).decision_function(held_out)
-    stack_seconds = time.perf_counter() - start
+    seconds = {TUNED_STACK: time.perf_counter() - start}
 
     def tune(oof_scores: FloatArray, scores: FloatArray) -> FloatArray:
         return scores - float(tuned_for.threshold(positive, oof_scores, weight))
 
-    outputs = {
-        DEFAULT_LEARNER: held_out[:, learner] - 0.5,
-        TUNED_THRESHOLD: tune(oof[:, learner], held_out[:, learner]),
-        TUNED_STACK: tune(stack_oof, stack_test) if by_row is None else stack_test - by_row,
-        CAPO: log_odds - (model.decision_.log_odds if by_row is None else by_row),
-    }
-    return outputs, stack_seconds
+    outputs, names = {}, list(model.auxiliaries_)
+    if scores := [names.index(name) for name in model.score_columns]:
+        reached = [
+            tuned_for.score(positive, tune(oof[:, number], oof[:, number]), weight) for number in scores
+        ]
+        best = scores[int(np.argmax(reached))]
+        outputs[BEST_SCORE] = tune(oof[:, best], held_out[:, best])
+    outputs[DEFAULT_LEARNER] = held_out[:, learner] - 0.5
+    outputs[TUNED_THRESHOLD] = tune(oof[:, learner], held_out[:, learner])
+    frozen = [number for number, each in enumerate(model.auxiliaries_.values()) if is_frozen(each)]
+    if scores or frozen:
+        start, known = time.perf_counter(), train.take(np.flatnonzero(rows))
+        answers = model.auxiliary_outputs_[rows][:, frozen], raw_test[:, frozen]
+        own, new = _fit_logistic(model, known, test, answers, positive)
+        outputs[LOGISTIC_REGRESSION] = tune(own, new) if by_row is None else new - by_row
+        seconds[LOGISTIC_REGRESSION] = time.perf_counter() - start
+    outputs[TUNED_STACK] = tune(stack_oof, stack_test) if by_row is None else stack_test - by_row
+    outputs[CAPO] = log_odds - (model.decision_.log_odds if by_row is None else by_row)
+    return outputs, seconds
 
 
-def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
+def _fit_logistic(
+    model: CAPOClassifier,
+    train: ComparedRows,
+    test: ComparedRows,
+    answers: tuple[FloatArray, FloatArray],
+    positive: NDArray[np.bool_],
+) -> tuple[FloatArray, FloatArray]:
+    """The scores of a logistic regression on columns and answers, out of fold and for held-out rows."""
+    schema, keys = model.schema_, [key for each in model.score_columns.values() for key in each]
+    X, X_test = (schema.parse(each.X) for each in (train, test))
+    columns, features = schema.take(keys, others=True), []
+    if columns.columns or not keys:
+        features.append(make_linear_features(X, columns))
+    if keys:
+        features.append(make_score_features(X, schema.take(keys)))
+    center, scale = answers[0].mean(axis=0), np.maximum(answers[0].std(axis=0), PROBABILITY_EPS)
+    blocks = [*(each.fit_transform(X) for each in features), (answers[0] - center) / scale]
+    test_blocks = [*(each.transform(X_test) for each in features), (answers[1] - center) / scale]
+    join = sparse.hstack if any(map(sparse.issparse, blocks)) else np.hstack
+    params = {} if train.weight is None else {"sample_weight": train.weight}
+    groups = {} if train.groups is None else {"groups": train.groups}
+    splits = split_folds(None, X, positive, groups, check_random_state(0), weight=train.weight)
+    grid = {"C": LOGISTIC_CS}
+    search = GridSearchCV(LogisticRegression(max_iter=1000), grid, scoring="neg_log_loss", cv=splits)
+    found = search.fit(join(blocks), positive, **params).best_estimator_
+    oof = cross_val_predict(
+        clone(found), join(blocks), positive, cv=splits, method="decision_function", params=params
+    )
+    return oof, found.decision_function(join(test_blocks))
+
+
+def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, dict[str, float]]:
     codes, learner = targets.class_positions(train.y, model.classes_), _default_learner(model)
     raw_test = model.auxiliary_outputs(test.X)
     learned = softmax(raw_test[:, learner], axis=1)
@@ -572,10 +635,10 @@ def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tup
         TUNED_STACK: tune(model.oof_probabilities_, stacked),
         CAPO: np.column_stack((stacked, model.rule_.predict(stacked))),
     }
-    return outputs, model.timings_["stack"]
+    return outputs, {TUNED_STACK: model.timings_["stack"]}
 
 
-def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
+def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, dict[str, float]]:
     positive, measure, learner = train.y > 0, model.measure_, _default_learner(model)
     learned = model.auxiliary_outputs(test.X)[:, learner]
     stacked = logit(np.clip(model.predict_proba(test.X), PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
@@ -595,7 +658,7 @@ def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tupl
         TUNED_STACK: tune(model.oof_log_odds_, stacked),
         CAPO: model.decision_function(test.X),
     }
-    return outputs, model.timings_["adaptation"]
+    return outputs, {TUNED_STACK: model.timings_["adaptation"]}
 
 
 def _describe_values(measure: Measure) -> str:

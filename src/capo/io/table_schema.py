@@ -67,6 +67,8 @@ class ColumnRoles:
         The kinds of columns, which overrule what would be inferred.
     label_columns : tuple of str
         The columns of a label matrix, in place of `target`.
+    scores : tuple of str
+        Features that are scores or answers, each of which is an auxiliary.
     """
 
     target: str
@@ -78,6 +80,7 @@ class ColumnRoles:
     categories: tuple[str, ...] = ()
     kinds: Mapping[str, inference.DemandedKind] = field(default_factory=dict)
     label_columns: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise if a column does not exist or has two roles."""
@@ -88,13 +91,15 @@ class ColumnRoles:
             "time": (self.time,),
             "drop": self.drop,
             "id": self.ids,
+            "scores": self.scores,
             "category": self.categories,
         }
         role_of: dict[str, str] = {}
         for role, names in roles.items():
             for name in filter(None, names):
                 require_column(name, columns)
-                if role_of.setdefault(name, role) not in (role, "target" if role == "category" else role):
+                allowed = (role, "target", "scores") if role == "category" else (role,)
+                if role_of.setdefault(name, role) not in allowed:
                     raise InvalidInputError(
                         f"the column {name!r} is given for both --{role_of[name]} and --{role}: choose one."
                     )
@@ -469,7 +474,8 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
     """
     roles.check(batch.frame.columns)
     features, notes = infer_features(batch, roles)
-    columns = FeatureSchema(tuple(column for column in features.columns if column.kind.role != "none"))
+    used = [each for each in features.columns if each.kind.role != "none" or each.key in roles.scores]
+    columns = FeatureSchema(tuple(used))
     if not columns.columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     remarks = [
