@@ -17,12 +17,11 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 from joblib import cpu_count
-from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from .. import decisions, inspection
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..decisions import PrevalenceEstimate, RowPrices
 from ..estimators import CAPOClassifier, class_scores, current_shift
 from ..exceptions import InvalidInputError, ModelFileError

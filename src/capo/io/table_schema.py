@@ -20,9 +20,8 @@ from typing import Any, ClassVar, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import DataWarning, InvalidInputError, TableError
 from ..tables import schema as inference

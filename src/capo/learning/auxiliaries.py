@@ -22,7 +22,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.decomposition import TruncatedSVD
@@ -38,7 +37,7 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from .._compat import FloatArray, IntArray, name_estimators
+from .._compat import FloatArray, IntArray, NDArray, name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
 from ..tables.features import (
     make_linear_features,

@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import bdtrc
 from sklearn.metrics import roc_auc_score
 
-from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray
+from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
 from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column

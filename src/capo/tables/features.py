@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn import get_config, preprocessing
 from sklearn.base import OneToOneFeatureMixin
@@ -26,7 +25,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_array, validate_data
 
-from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray, NDArray, make_target_encoder, safe_indexing
 from .dates import DateKind
 from .kinds import TableTransformer, TagsKind, is_dataframe, is_missing, iter_columns, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
