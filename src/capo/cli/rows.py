@@ -34,7 +34,6 @@ from ..io.table_schema import (
     Schema,
     TableSchema,
     count_unexpected,
-    require_column,
 )
 from ..learning.folds import TimeFolds
 from ..tables.kinds import BooleanKind
@@ -212,14 +211,6 @@ def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
         texts = [schema.separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
         return {"labels": texts, **columns}
     return {**{name: predicted[:, k] for k, name in enumerate(names)}, **columns}
-
-
-def check_prediction(loaded: LoadedModel, batch: Batch, ids: Sequence[str], console: Console) -> None:
-    """Check the identifiers, and show what a user should know about the predictions."""
-    for name in ids:
-        require_column(name, batch.frame.columns, "identifier")
-    for note in missing_price_notes(loaded, batch):
-        console.note(note)
 
 
 def map_ahead(

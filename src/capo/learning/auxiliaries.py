@@ -44,7 +44,7 @@ from ..tables.features import (
     make_rbf_features,
     make_score_features,
     make_tree_features,
-    n_ordinal_columns,
+    ordinal_columns,
 )
 from ..tables.kinds import is_dataframe, to_text
 from ..tables.schema import FeatureSchema
@@ -124,7 +124,7 @@ def _make_boosting(params: dict[str, Any], X: Any, schema: FeatureSchema) -> Pip
     if issparse(X):
         densifier = FunctionTransformer(to_dense, accept_sparse=True)
         return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
-    encoded = list(range(n_ordinal_columns(schema)))
+    encoded = list(range(len(ordinal_columns(schema))))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
     return make_pipeline(make_tree_features(X, schema), boosting)
 
