@@ -25,16 +25,11 @@ from .._compat import FloatArray, NDArray
 from ..decisions import PrevalenceEstimate, RowPrices
 from ..estimators import CAPOClassifier, class_scores, current_shift
 from ..exceptions import InvalidInputError, ModelFileError
+from ..io import table_schema
 from ..io.formats import TableReader
 from ..io.parts import TablePart
 from ..io.source import Batch, SparseRows
-from ..io.table_schema import (
-    LabelMatrixSchema,
-    PriceColumns,
-    Schema,
-    TableSchema,
-    count_unexpected,
-)
+from ..io.table_schema import LabelMatrixSchema, PriceColumns, Schema, TableSchema
 from ..learning.folds import TimeFolds
 from ..tables.kinds import BooleanKind
 from ..tables.numbers import NumberKind
@@ -175,7 +170,7 @@ def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicte
             )
     unseen, missing = Counter[str](), Counter[str]()
     if isinstance(features, pl.DataFrame):
-        unseen, missing = count_unexpected(features, loaded.manifest.training.get("columns"))
+        unseen, missing = table_schema.count_unexpected(features, loaded.manifest.training.get("columns"))
     return PredictedRows(pl.DataFrame({**ids.to_dict(), **columns}), unseen, missing, log_odds)
 
 
