@@ -67,10 +67,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
     outputs z(x) and a delta function on features Phi(x),
 
         f(x) = a' z(x) + w' Phi(x) + b,
-        min  1/2 (||a - a0||^2 + ||w||^2 + (b - b0)^2) + C R(f),      a >= 0,
+        min  1/2 (||a - a0||^2 + ||w - w0||^2 + (b - b0)^2) + C R(f),      a >= 0,
 
     where R is the convex upper bound of the measure's loss over all labelings of the training set
-    and (a0, b0) the prior: the stacked auxiliaries. The auxiliaries' outputs for a training row come
+    and (a0, w0, b0) the prior: the stacked auxiliaries, with a delta function learned by log loss if it
+    lowers the log loss out of fold; otherwise w0 = 0. The auxiliaries' outputs for a training row come
     from models that have not seen it. C is chosen in cross-validation by the measure itself, with
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
