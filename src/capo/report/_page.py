@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__, inspection
+from .._compat import ArrayLike
 from ..decisions import RowPrices, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
