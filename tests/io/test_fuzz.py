@@ -31,7 +31,7 @@ def test_mutated_files_are_tables_or_raise_table_errors(data, name, tmp_path_fac
         batch = open_table(str(path)).read()
         sparse = isinstance(batch.rows, SparseRows)
         schema = (
-            SparseSchema(batch.rows.X.shape[1]).features(batch)
+            SparseSchema(batch.rows.X.shape[1])
             if sparse
             else infer_table_schema(batch, ColumnRoles(batch.rows.columns[-1])).schema
         )

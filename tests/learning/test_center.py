@@ -114,8 +114,9 @@ def test_a_black_box_is_corrected_by_the_columns(delta):
     assert model.score(X[test], y[test]) > expected - 0.01
     assert math.isfinite(model.delta_ridge_)
     assert model.stack_score_.value < model.score_ - 0.05
-    names = [line.name for line in model.summary().lines]
-    assert names == ["box", "stack", "stack and delta (C = 0)"]
+    summary = model.summary()
+    assert [line.name for line in summary.lines] == ["box", "stack", "stack and delta (C = 0)"]
+    assert summary.notes["model"].endswith("and a delta function learned by log loss")
 
 
 class _Answers(ClassifierMixin, BaseEstimator):

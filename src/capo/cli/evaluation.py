@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from ..exceptions import InvalidInputError
 from . import options
 from .console import Console, check_file_ending, check_output, count, to_json, write_output
-
-if TYPE_CHECKING:
-    pass
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5

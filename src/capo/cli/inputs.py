@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._compat import NDArray
 from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError, MissingExtraError, ModelFileError, TableError
 from ..io.formats import TableReader

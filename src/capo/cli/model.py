@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
     from ..io.source import Batch
     from ..io.table_schema import ColumnRoles
-    from ..measures import Description
     from ..tables.checks import DataFinding
     from ..tables.schema import FeatureSchema
 
@@ -246,8 +245,13 @@ def measures(
 
     console, binary = Console(as_json), {each.name: each for each in registry.describe()}
     if name is None:
-        table = _format_measures(list(binary.values()))
-        console.result(table, [each._asdict() for each in binary.values()])
+        rows = [("measure", "value", "when to use it")]
+        for each in binary.values():
+            parameters = f"({', '.join(each.parameters)})" if each.parameters else ""
+            rows.append((each.name + parameters, each.value, each.use.replace("`", "")))
+        first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+        lines = [f"{key:<{first}}  {value:<{second}}  {use}" for key, value, use in rows]
+        console.result("\n".join([*lines, _MEASURES_FOOTER]), [each._asdict() for each in binary.values()])
         return
     many = {each.name: each for each in (*multilabel.describe(), *multiclass.describe())}
     found = binary.get(name) or many.get(name)
@@ -266,16 +270,6 @@ def measures(
         f"  example     capo fit table.csv --target y --measure {found.name}{example} -o m.capo",
     ]
     console.result("\n".join(lines), found._asdict())
-
-
-def _format_measures(descriptions: list[Description]) -> str:
-    rows = [("measure", "value", "when to use it")]
-    for each in descriptions:
-        parameters = f"({', '.join(each.parameters)})" if each.parameters else ""
-        rows.append((each.name + parameters, each.value, each.use.replace("`", "")))
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
-    lines = [f"{name:<{first}}  {value:<{second}}  {use}" for name, value, use in rows]
-    return "\n".join([*lines, _MEASURES_FOOTER])
 
 
 DEMO_MEASURES: dict[str, dict[str, float]] = {

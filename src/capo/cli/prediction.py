@@ -62,6 +62,7 @@ def predict(
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
     """
     from ..io.formats import open_table
+    from ..io.table_schema import require_column
     from . import inputs, rows
 
     console = Console(as_json, quiet)
@@ -85,7 +86,10 @@ def predict(
     ):
         batches = inputs.read_batches(reader, step)
         first = next(batches)
-        rows.check_prediction(loaded, first, ids or (), console)
+        for name in ids or ():
+            require_column(name, first.frame.columns, "identifier")
+        for note in rows.missing_price_notes(loaded, first):
+            console.note(note)
         if cluster is None:
             found = rows.map_ahead(predict_batch, chain([first], batches))
         else:

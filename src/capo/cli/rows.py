@@ -17,26 +17,19 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 from joblib import cpu_count
-from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from .. import decisions, inspection
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..decisions import PrevalenceEstimate, RowPrices
 from ..estimators import CAPOClassifier, class_scores, current_shift
 from ..exceptions import InvalidInputError, ModelFileError
+from ..io import table_schema
 from ..io.formats import TableReader
 from ..io.parts import TablePart
 from ..io.source import Batch, SparseRows
-from ..io.table_schema import (
-    LabelMatrixSchema,
-    PriceColumns,
-    Schema,
-    TableSchema,
-    count_unexpected,
-    require_column,
-)
+from ..io.table_schema import LabelMatrixSchema, PriceColumns, Schema, TableSchema
 from ..learning.folds import TimeFolds
 from ..tables.kinds import BooleanKind
 from ..tables.numbers import NumberKind
@@ -177,7 +170,7 @@ def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicte
             )
     unseen, missing = Counter[str](), Counter[str]()
     if isinstance(features, pl.DataFrame):
-        unseen, missing = count_unexpected(features, loaded.manifest.training.get("columns"))
+        unseen, missing = table_schema.count_unexpected(features, loaded.manifest.training.get("columns"))
     return PredictedRows(pl.DataFrame({**ids.to_dict(), **columns}), unseen, missing, log_odds)
 
 
@@ -213,14 +206,6 @@ def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
         texts = [schema.separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
         return {"labels": texts, **columns}
     return {**{name: predicted[:, k] for k, name in enumerate(names)}, **columns}
-
-
-def check_prediction(loaded: LoadedModel, batch: Batch, ids: Sequence[str], console: Console) -> None:
-    """Check the identifiers, and show what a user should know about the predictions."""
-    for name in ids:
-        require_column(name, batch.frame.columns, "identifier")
-    for note in missing_price_notes(loaded, batch):
-        console.note(note)
 
 
 def map_ahead(

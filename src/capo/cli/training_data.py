@@ -16,11 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import measures
-from .._compat import BoolArray, FloatArray
+from .._compat import BoolArray, FloatArray, NDArray
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
 from ..io.formats import TableReader

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6

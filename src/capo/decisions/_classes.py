@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..exceptions import ConstraintWarning
 from ..measures import ConfusionMeasure, DecisionRule, FunctionMeasure, Measure
 from ..measures.multiclass import best_cut

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrik, betainc
 
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import Measure
 from ._calibration import ClassScores

@@ -25,10 +25,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
 from ._calibration import ClassScores

@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import Cost, cost_log_odds
 from ._threshold import Decision

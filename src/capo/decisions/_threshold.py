@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from .._compat import BoolArray, FloatArray
+from .._compat import BoolArray, FloatArray, NDArray
 from ..exceptions import ConstraintWarning
 from ..measures import ConstrainedMeasure, Labels, Measure, score_curve
 from ._calibration import ClassScores, PlattCalibrator, normalize_weights

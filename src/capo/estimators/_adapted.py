@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from narwhals.exceptions import DuplicateError
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .. import measures
 from .._accel.threads import library_threads_for
-from .._compat import BoolArray, FloatArray, VisualBlock, check_y, routing_enabled
+from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, VisualBlock, check_y, routing_enabled
 from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, normalize_weights
 from ..exceptions import AuxiliaryError, DataWarning, InvalidInputError
 from ..learning.auxiliaries import (

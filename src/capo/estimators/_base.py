@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import BoolArray, FloatArray, IntArray, check_sample_weight
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states

@@ -16,23 +16,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import measures
+from .. import decisions, measures
 from .._compat import HasMethods, IntArray, Interval, StrOptions, check_method_params, safe_indexing
-from ..decisions import (
-    MAX_MIXTURE_DISTANCE,
-    PRICE_NAMES,
-    ClassScores,
-    Constraint,
-    Guarantee,
-    Population,
-    PriceTerms,
-    RowPrices,
-    Savings,
-    Threshold,
-    adjust_threshold,
-    certify,
-    estimate_savings,
-)
 from ..exceptions import ConstraintWarning, DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
@@ -82,10 +67,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
     outputs z(x) and a delta function on features Phi(x),
 
         f(x) = a' z(x) + w' Phi(x) + b,
-        min  1/2 (||a - a0||^2 + ||w||^2 + (b - b0)^2) + C R(f),      a >= 0,
+        min  1/2 (||a - a0||^2 + ||w - w0||^2 + (b - b0)^2) + C R(f),      a >= 0,
 
     where R is the convex upper bound of the measure's loss over all labelings of the training set
-    and (a0, b0) the prior: the stacked auxiliaries. The auxiliaries' outputs for a training row come
+    and (a0, w0, b0) the prior: the stacked auxiliaries, with a delta function learned by log loss if it
+    lowers the log loss out of fold; otherwise w0 = 0. The auxiliaries' outputs for a training row come
     from models that have not seen it. C is chosen in cross-validation by the measure itself, with
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
@@ -495,15 +481,15 @@ class CAPOClassifier(BaseAdaptedClassifier):
             raise InvalidInputError("pass the prices of each row to fit only, not to the measure as well.")
         values = {name: measure.params[name] if price is None else price for name, price in given.items()}
         X = self._check_X(X, reset=True)
-        prices = RowPrices.from_values(len(self._check_y(X, y)), **values)
+        prices = decisions.RowPrices.from_values(len(self._check_y(X, y)), **values)
         if not (prices.cost_fp.any() or prices.stakes.any()):
             raise InvalidInputError("all prices are 0: at least one row must have a price above 0.")
         self._fit(task, prices.measure, X, y, sample_weight, params)
         weight, rows = self.sample_weight_, ~np.isnan(self.oof_decision_)
-        self.prices_, self.measure_ = PriceTerms.from_values(values), prices.mean_measure(weight)
+        self.prices_, self.measure_ = decisions.PriceTerms.from_values(values), prices.mean_measure(weight)
         # The groups of folds in the order of time are times.
         groups = None if isinstance(self.cv, TimeFolds) else params.get("groups")
-        self.savings_ = estimate_savings(
+        self.savings_ = decisions.estimate_savings(
             prices.take_rows(rows),
             self.oof_positive_[rows],
             (self.oof_decision_ - self.oof_thresholds_)[rows] > 0,
@@ -580,7 +566,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         benefit_tp: Any = None,
         groups: ArrayLike | None = None,
         random_state: int = 0,
-    ) -> Savings:
+    ) -> decisions.Savings:
         """Return what the predictions for labeled rows are worth in money, with a bootstrap interval.
 
         Parameters
@@ -619,11 +605,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         weight = None if sample_weight is None else check_row_weights(sample_weight, positive)
         groups = None if groups is None else check_groups(groups, len(positive))
         predicted = prices.decide(log_odds)
-        return estimate_savings(prices, positive, predicted, weight, groups=groups, random_state=random_state)
+        return decisions.estimate_savings(
+            prices, positive, predicted, weight, groups=groups, random_state=random_state
+        )
 
     def row_prices(
         self, n_rows: int, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None
-    ) -> RowPrices | None:
+    ) -> decisions.RowPrices | None:
         """Return the prices of new rows, with those that were a number in training; None if none are given.
 
         Parameters
@@ -647,7 +635,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
                 "the model was trained without prices of each row: pass them to fit as well."
             )
         advice = "pass all of them, or none to use one threshold for all rows"
-        found = RowPrices.from_values(n_rows, **self.prices_.complete(given, advice))
+        found = decisions.RowPrices.from_values(n_rows, **self.prices_.complete(given, advice))
         if self.guarantee_ is not None:
             raise InvalidInputError(
                 "the guarantee of this model holds for its one threshold, not for those of the rows: leave "
@@ -655,7 +643,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             )
         return found
 
-    def _price_decision(self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any) -> RowPrices | None:
+    def _price_decision(
+        self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any
+    ) -> decisions.RowPrices | None:
         """The prices of the rows of X; None if none are given, with a warning if training had some."""
         given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
         if any(value is not None for value in given.values()):
@@ -674,7 +664,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self,
         X: Any,
         y: ArrayLike,
-        *promises: str | Constraint,
+        *promises: str | decisions.Constraint,
         confidence: float | None = None,
         abstain_label: Any = None,
         objective: Any = None,
@@ -758,16 +748,17 @@ class CAPOClassifier(BaseAdaptedClassifier):
         X: Any,
         y: ArrayLike,
         groups: ArrayLike | None,
-        promises: Sequence[str | Constraint] = (),
+        promises: Sequence[str | decisions.Constraint] = (),
         confidence: float | None = None,
         abstain_label: Any = None,
         objective: Any = None,
         random_state: int = 0,
-    ) -> Guarantee:
+    ) -> decisions.Guarantee:
         """Find the thresholds that keep promises on calibration rows."""
         constraints = [
-            each if isinstance(each, Constraint) else Constraint.parse(each) for each in promises
-        ] or [Constraint.from_measure(self.measure_)]
+            each if isinstance(each, decisions.Constraint) else decisions.Constraint.parse(each)
+            for each in promises
+        ] or [decisions.Constraint.from_measure(self.measure_)]
         if abstain_label is not None and np.ndim(abstain_label) > 0:
             raise InvalidInputError(f"abstain_label must be one label: got {abstain_label!r}.")
         if abstain_label in self.classes_.tolist():
@@ -782,7 +773,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             _, first = np.unique(labels[order], return_index=True)
             rows = np.sort(order[first])
             scores, positive = scores[rows], positive[rows]
-        found = certify(
+        found = decisions.certify(
             constraints,
             scores,
             positive,
@@ -799,7 +790,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         X: Any = None,
         *,
         prevalence: float | None = None,
-        max_distance: float = MAX_MIXTURE_DISTANCE,
+        max_distance: float = decisions.MAX_MIXTURE_DISTANCE,
         random_state: int = 0,
     ) -> Self:
         """Return this model adjusted to a population with another share of positives.
@@ -855,16 +846,16 @@ class CAPOClassifier(BaseAdaptedClassifier):
         training, before, shift = class_scores(self), self.population_, current_shift(self)
         log_odds = None if X is None else self.log_odds(X) - shift
         if prevalence is not None:
-            population = Population.from_prevalence(prevalence, training)
+            population = decisions.Population.from_prevalence(prevalence, training)
         elif log_odds is not None:
-            population = Population.from_rows(log_odds, training, max_distance, random_state)
+            population = decisions.Population.from_rows(log_odds, training, max_distance, random_state)
         else:
             raise InvalidInputError("pass rows of the new population, or its prevalence.")
         trained = self.decision_.log_odds if before is None else before.trained_threshold
         if population.log_odds_shift == 0:
             threshold = trained
         elif isinstance(self.threshold, str):
-            threshold = adjust_threshold(self.measure_, log_odds, training, population)
+            threshold = decisions.adjust_threshold(self.measure_, log_odds, training, population)
         else:
             threshold = float(logit(self.threshold))
         adjusted = copy(self)
@@ -874,7 +865,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         adjusted.combination_ = replace(self.combination_, weights=weights)
         adjusted.intercept_ = weights.intercept
         _shift_oof(adjusted, population.log_odds_shift - shift)
-        _replace_decision(adjusted, Threshold(threshold, f"in a population with {population}"))
+        _replace_decision(adjusted, decisions.Threshold(threshold, f"in a population with {population}"))
         return adjusted
 
     def refit_on(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
@@ -934,7 +925,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
                 f"all {len(labels):,} new rows are {found[0]!r}: at least 2 rows of each class are needed."
             )
         if self.prices_ is not None:
-            given = {name: params.get(name) for name in PRICE_NAMES}
+            given = {name: params.get(name) for name in decisions.PRICE_NAMES}
             params = {**params, **self.prices_.complete(given, "pass the prices of the new rows")}
         return self._make_refit().fit(X, y, sample_weight, **params)
 
@@ -996,14 +987,16 @@ def _split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any)
     return np.flatnonzero(~is_held_out[group]), np.flatnonzero(is_held_out[group])
 
 
-def _oof_scores(model: CAPOClassifier) -> ClassScores:
+def _oof_scores(model: CAPOClassifier) -> decisions.ClassScores:
     """The out-of-fold log-odds of the training rows."""
     rows, weight = ~np.isnan(model.oof_decision_), model.sample_weight_
     log_odds = model.oof_decision_[rows] + model.decision_.log_odds
-    return ClassScores(log_odds, model.oof_positive_[rows], None if weight is None else weight[rows])
+    return decisions.ClassScores(
+        log_odds, model.oof_positive_[rows], None if weight is None else weight[rows]
+    )
 
 
-def class_scores(model: CAPOClassifier) -> ClassScores:
+def class_scores(model: CAPOClassifier) -> decisions.ClassScores:
     """The out-of-fold log-odds of the training rows as trained, before any adjustment."""
     found = _oof_scores(model)
     return replace(found, log_odds=found.log_odds - current_shift(model))
@@ -1014,7 +1007,7 @@ def current_shift(model: CAPOClassifier) -> float:
     return 0.0 if model.population_ is None else model.population_.log_odds_shift
 
 
-def _replace_decision(model: CAPOClassifier, decision: Threshold | Guarantee) -> None:
+def _replace_decision(model: CAPOClassifier, decision: decisions.Threshold | decisions.Guarantee) -> None:
     """Give a fitted model another threshold."""
     _shift_oof(model, model.decision_.log_odds - decision.log_odds)
     model.decision_ = decision

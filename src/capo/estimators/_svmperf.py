@@ -15,20 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .. import measures
+from .. import engine, measures
 from .._compat import BoolArray, FloatArray, Interval, StrOptions, check_sample_weight, check_y
-from ..engine import (
-    BoundedDesign,
-    CuttingPlane,
-    Design,
-    Iteration,
-    Solution,
-    Status,
-    as_design,
-    augment,
-    minimize_path,
-    relative_error,
-)
+from ..engine import BoundedDesign, CuttingPlane, Design, Iteration, Solution, Status
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, kernel_names, make_kernel
 from ..learning.task import solver_attributes
@@ -230,7 +219,9 @@ class SVMPerfClassifier(MeasureClassifier):
         table, positive, weight, self.classes_ = self._validate_training_data(X, y, sample_weight)
         oracle = measure.for_training().oracle(positive, weight)
         factor = None if self.kernel == "linear" else self._factorize(table, weight)
-        design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
+        design = engine.augment(
+            table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None
+        )
         solver = CuttingPlane(design, oracle, keep_cuts=factor is not None)
         solution = self._solve(solver)
         if factor is not None:
@@ -265,7 +256,7 @@ class SVMPerfClassifier(MeasureClassifier):
                 f"kernel={self.kernel!r} needs the rows of X, and X is a {type(X).__name__}, which gives "
                 "only matrix-vector products. Use kernel='linear', or pass an array or a sparse matrix."
             )
-        design = as_design(X)
+        design = engine.as_design(X)
         if 0 in design.shape:
             raise InvalidInputError(
                 f"X must have at least one row and one feature: got {type(X).__name__} of shape "
@@ -389,7 +380,7 @@ def _bound_whole_kernel(
         square = min(
             square, _squared_norm(u, factor, table) + float(reach[factor.rank :] @ reach[factor.rank :])
         )
-    least = beta - relative_error(len(u)) * solution.C
+    least = beta - engine.relative_error(len(u)) * solution.C
     scale = 1.0 if square <= least else max(least, 0.0) / square
     return replace(solution, dual=scale * least - 0.5 * scale**2 * square)
 
@@ -400,7 +391,7 @@ def _squared_norm(u: FloatArray, factor: KernelFactor, table: Any) -> float:
     rows = table[support].astype(np.float64)
     square = KernelExpansion(factor.kernel, rows, u[support]).squared_norm()
     largest = float(np.abs(u) @ np.sqrt(factor.diagonal)) ** 2  # of the sum of absolute values
-    return square + 2.0 * relative_error(len(support)) * largest
+    return square + 2.0 * engine.relative_error(len(support)) * largest
 
 
 def svmperf_path(
@@ -442,8 +433,8 @@ def svmperf_path(
     model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
     model._validate_params()
     table, positive, weight, _ = model._validate_training_data(X, y, sample_weight)
-    path = minimize_path(
-        augment(table, bias=1.0 if fit_intercept else None),
+    path = engine.minimize_path(
+        engine.augment(table, bias=1.0 if fit_intercept else None),
         measures.get(measure).for_training().oracle(positive, weight),
         Cs=Cs,
         tol=tol,

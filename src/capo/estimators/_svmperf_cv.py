@@ -8,12 +8,11 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, Interval
+from .._compat import ArrayLike, BoolArray, FloatArray, Interval
 from ..decisions import ZeroThreshold
 from ..kernels import KernelLike, default_gamma_grid, factorize_kernel, make_kernel
 from ..learning.adaptation import Objective, make_search

@@ -18,9 +18,9 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, checker, compose, helper, numpy_helper
 
+from .._compat import ArrayLike, NDArray
 from ..exceptions import ExportError
 from ..tables.kinds import is_dataframe, is_missing
 from .onnx import ARRAY_INPUT, MISSING_TEXT, category_key, input_columns, is_text_input

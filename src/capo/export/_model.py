@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 from onnx.reference import ReferenceEvaluator
 from scipy.sparse import issparse
@@ -22,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..baselines import PublishedCAPOClassifier
 from ..estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ..exceptions import ExportError, InvalidInputError

@@ -10,7 +10,6 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx.shape_inference import infer_shapes
 from scipy.sparse import issparse
 from skl2onnx import get_model_alias, to_onnx
@@ -25,7 +24,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
 from ..tables import features

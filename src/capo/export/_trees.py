@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import TensorProto
 
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..exceptions import ExportError
 from . import _graph
 from ._graph import GraphBuilder, GraphTable, TextColumn, make_tensor

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from .._compat import NDArray
 from ..exceptions import ExportError, InvalidInputError, MissingExtraError
 from ..tables.dates import DateKind
 from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, to_text

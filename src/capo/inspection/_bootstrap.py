@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from .._compat import BoolArray, FloatArray
+from .._compat import BoolArray, FloatArray, NDArray
 from ..measures import AveragePrecision, Measure
 from ._targets import Targets
 

@@ -31,7 +31,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit, softmax
 from scipy.stats import t as student
@@ -41,7 +40,7 @@ from sklearn.model_selection import BaseCrossValidator, GridSearchCV, cross_val_
 from sklearn.utils import check_random_state
 
 from .. import measures
-from .._compat import FloatArray, IntArray, safe_indexing
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray, safe_indexing
 from ..decisions import PRICE_NAMES, RowPrices
 from ..exceptions import DataWarning, InvalidInputError
 from ..learning.auxiliaries import label_fold_codes

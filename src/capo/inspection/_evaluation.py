@@ -8,11 +8,10 @@ from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, betaincinv
 from sklearn.utils import check_random_state
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray, NDArray
 from ..decisions import Constraint, Guarantee, RowPrices, Savings, estimate_savings, format_money
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
 from ._bootstrap import N_RESAMPLES, TAIL, Bootstrap, RandomWeights, ScoreGroups, describe_few_groups

@@ -19,7 +19,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, ndtri
@@ -27,7 +26,7 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
 from ..learning.folds import check_groups, split_folds
 from ..tables.checks import ColumnCodes

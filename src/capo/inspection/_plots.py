@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..exceptions import InvalidInputError, MissingExtraError
 from ..tables.targets import positive_mask
 from ._formatting import format_value

@@ -155,7 +155,7 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
         notes["delta"] = f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
     if model.C_ == 0:
         better = ", which no larger C improved significantly" if len(model.cv_results_["param_C"]) > 1 else ""
-        delta = " and the delta function" if used else ""
+        delta = " and a delta function learned by log loss" if np.isfinite(model.delta_ridge_) else ""
         notes["model"] = f"the weighted sum of the auxiliaries' log-odds{delta}{better}"
     else:
         iterations = f"{model.n_iter_} iteration{'s' if model.n_iter_ != 1 else ''}"

@@ -13,10 +13,9 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from .. import measures
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ..measures import Measure, multiclass, multilabel
 from ..tables.targets import class_positions, encode_label_matrix, positive_mask

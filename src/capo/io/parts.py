@@ -154,7 +154,11 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
     starts, n_bytes, n_lines, n_found = list[tuple[int, int]](), 0, 0, 0
     with path.open("rb") as file:
         for block in source.complete_lines(iter(partial(file.read, source.BLOCK_SIZE), b""), table.name):
-            ends = _row_ends(block)
+            text = np.frombuffer(block, dtype=np.uint8)
+            ends = source.find_line_ends(text)
+            sizes = np.diff(ends, prepend=-1) - 1
+            is_blank = (sizes == 0) | ((sizes == 1) & (text[ends - 1] == ord("\r")))
+            ends = ends[~is_blank]
             # The header is number 0, so that the first part starts after it.
             numbers = np.arange(n_found, n_found + len(ends))
             for end in (ends[numbers % size == 0] + 1).tolist():
@@ -173,14 +177,6 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
         lines = ByteRange(start, stop, n_lines - starts[0][1], header)
         parts.append(FilePart(table, i * size, min(size, n_rows - i * size), lines))
     return parts
-
-
-def _row_ends(block: bytes) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """The ends of the lines that are not blank."""
-    text = np.frombuffer(block, dtype=np.uint8)
-    ends = source.find_line_ends(text)
-    size = np.diff(ends, prepend=-1) - 1
-    return ends[~((size == 0) | ((size == 1) & (text[ends - 1] == ord("\r"))))]
 
 
 class TableSize(NamedTuple):

@@ -482,19 +482,16 @@ class Encoder:
             return [self.encode(each) for each in value]
         is_array = kind in (np.ndarray, np.memmap) and not value.dtype.hasobject
         if is_array and not (value.ndim == 2 and value.strides[0] < value.strides[1]):
-            return self._array(value)
+            if id(value) not in self._nodes:
+                self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
+                self._alive.append(value)
+                self._arrays.append(value.tobytes())
+                self._n_bytes += value.nbytes
+            return self._nodes[id(value)]
         written = next((each for each in _KINDS if each.applies(value)), None)
         if written is not None:
             return {written.tag: self.encode(written.to_content(value))}
         return self._object(value)
-
-    def _array(self, value: Any) -> Node:
-        if id(value) not in self._nodes:
-            self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
-            self._alive.append(value)
-            self._arrays.append(value.tobytes())
-            self._n_bytes += value.nbytes
-        return self._nodes[id(value)]
 
     def _object(self, value: Any) -> Node:
         package, name = type(value).__module__.partition(".")[0], class_name(type(value))

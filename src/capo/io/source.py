@@ -19,10 +19,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from .._compat import BoolArray, FloatArray
+from .._compat import BoolArray, FloatArray, NDArray
 from ..exceptions import TableError
 
 #: The first bytes of compressed files, and the functions that open them.

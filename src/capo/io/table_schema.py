@@ -20,24 +20,14 @@ from typing import Any, ClassVar, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import DataWarning, InvalidInputError, TableError
+from ..tables import kinds as column_kinds
 from ..tables import schema as inference
 from ..tables.checks import MAX_MAGNITUDE, check_numbers
-from ..tables.kinds import (
-    PLAIN_NUMBER,
-    CategoryKind,
-    CodeKind,
-    ColumnKind,
-    ColumnValues,
-    IdentifierKind,
-    ParsedKind,
-    canonical_text,
-    read_fields,
-)
+from ..tables.kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind
 from ..tables.numbers import NumberKind
 from ..tables.schema import FeatureSchema, list_columns
 from .source import Batch, SparseRows
@@ -125,7 +115,7 @@ def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None
     similar = difflib.get_close_matches(name, columns, n=1, cutoff=0.6)
     similar = similar or [column for column in columns if column.lower() == name.lower()]
     hint = f"Did you mean {similar[0]!r}?" if similar else f"The columns are {list_columns(columns)}."
-    if all(PLAIN_NUMBER.fullmatch(column) for column in columns):
+    if all(column_kinds.PLAIN_NUMBER.fullmatch(column) for column in columns):
         hint += " The first line must contain the column names, but seems to contain data."
     suffix = f" for {'' if purpose.startswith('--') else 'the '}{purpose}" if purpose else ""
     raise TableError(f"there is no column {name!r}{suffix}. {hint}")
@@ -156,7 +146,7 @@ def parse_label(text: str, kind: LabelKind) -> int | str | None:
         return bool(_INDICATORS[text.lower()]) if text.lower() in _INDICATORS else None
     if kind == "integer":
         return int(float(text)) if re.match(_INTEGER_LABEL, text) else None
-    return canonical_text(text, keep_spelling=True)
+    return column_kinds.canonical_text(text, keep_spelling=True)
 
 
 def read_texts(batch: Batch, name: str, role: str) -> pl.Series:
@@ -164,7 +154,9 @@ def read_texts(batch: Batch, name: str, role: str) -> pl.Series:
     require_column(name, batch.frame.columns, role)
     column = batch.frame[name]
     _check_scalar_dtype(column)
-    texts = {value: canonical_text(value, keep_spelling=True) for value in column.unique().to_list()}
+    texts = {
+        value: column_kinds.canonical_text(value, keep_spelling=True) for value in column.unique().to_list()
+    }
     return pl.Series(name, [texts[value] for value in column.to_list()], pl.String)
 
 
@@ -436,7 +428,7 @@ def schema_from_dict(values: dict[str, Any], features: FeatureSchema) -> Schema:
             like = schema(features, "", "text").to_dict()
             if columns != like["columns"]:
                 raise ValueError("the model's columns do not match its schema")
-            return schema(table=features, **read_fields(texts, like, "the fields of its schema"))
+            return schema(table=features, **column_kinds.read_fields(texts, like, "the fields of its schema"))
     raise ValueError("its schema is missing or not valid")
 
 

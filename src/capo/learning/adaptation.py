@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, NDArray
 from ..decisions import ExpectedValueThreshold, OperatingPoint, ThresholdRule
 from ..engine import CuttingPlane, Solution, Status, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError

@@ -22,7 +22,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.decomposition import TruncatedSVD
@@ -38,14 +37,14 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from .._compat import FloatArray, IntArray, name_estimators
+from .._compat import FloatArray, IntArray, NDArray, name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
 from ..tables.features import (
     make_linear_features,
     make_rbf_features,
     make_score_features,
     make_tree_features,
-    n_ordinal_columns,
+    ordinal_columns,
 )
 from ..tables.kinds import is_dataframe, to_text
 from ..tables.schema import FeatureSchema
@@ -125,7 +124,7 @@ def _make_boosting(params: dict[str, Any], X: Any, schema: FeatureSchema) -> Pip
     if issparse(X):
         densifier = FunctionTransformer(to_dense, accept_sparse=True)
         return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
-    encoded = list(range(n_ordinal_columns(schema)))
+    encoded = list(range(len(ordinal_columns(schema))))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
     return make_pipeline(make_tree_features(X, schema), boosting)
 

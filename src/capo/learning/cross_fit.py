@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import sklearn
 from joblib import Memory, parallel_config
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -29,7 +28,7 @@ from sklearn.utils.validation import check_memory
 
 from .. import __version__
 from .._accel.threads import count_threads, library_threads_for
-from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
+from .._compat import FloatArray, IntArray, NDArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
 from .folds import Split, evaluation_folds, held_out_together
 from .outputs import RawOutput, count_numbers, is_frozen

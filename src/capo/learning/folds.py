@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from .._compat import BoolArray, FloatArray, IntArray, is_pandas_na, is_scalar_nan
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, is_pandas_na, is_scalar_nan
 from ..exceptions import InvalidInputError
 from ..measures import Measure
 

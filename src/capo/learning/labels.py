@@ -9,15 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from .. import decisions
 from .._compat import BoolArray, FloatArray, IntArray
-from ..decisions import (
-    Decision,
-    ExpectedValueThreshold,
-    LabelThresholds,
-    PlattCalibrator,
-    RowCuts,
-    expected_value,
-)
+from ..decisions import Decision, ExpectedValueThreshold, LabelThresholds, PlattCalibrator, RowCuts
 from ..measures import Measure
 from ..measures import get as get_measure
 from ..measures.multilabel import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
@@ -170,7 +164,7 @@ def fit_label_models(
     if isinstance(measure, RowAverage):
         decision = RowCuts(measure)
         oof_decision = decision.margins(oof_log_odds)
-    value, bound = expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
+    value, bound = decisions.expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
     return {
         "label_models_": models,
         "decision_": decision,

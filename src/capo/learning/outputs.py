@@ -25,13 +25,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import log_softmax, logit
 from sklearn.frozen import FrozenEstimator
 
 from .._accel.threads import library_threads_for
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray, NDArray, safe_indexing
 from ..decisions import PlattCalibrator, fit_softmax, robust_scale
 from ..exceptions import InvalidInputError
 from .prediction import SharedFeatures, compute_output, content_key, split_pipeline

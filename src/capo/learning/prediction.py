@@ -25,7 +25,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from joblib import hash as content_hash
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -35,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array
 
 from .._accel.threads import count_threads, map_in_threads
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..kernels import Kernel, KernelExpansion
 
 #: Rows that are looked up at once: their sets of leaves stay in the cache of the processor.

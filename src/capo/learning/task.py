@@ -14,14 +14,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import type_of_target
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray
 from ..decisions import Decision, ExpectedValueThreshold, FixedThreshold, Threshold, ThresholdRule
 from ..exceptions import ConstraintWarning, InvalidInputError, UnknownMeasureError
 from ..measures import FunctionMeasure, Measure, multiclass, multilabel

@@ -11,23 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
+from .. import __version__, inspection
+from .._compat import ArrayLike
 from ..decisions import RowPrices, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import (
-    Comparison,
-    Evaluation,
-    Importance,
-    WorstError,
-    evaluate,
-    importance,
-    make_targets,
-    worst_errors,
-)
+from ..inspection import Comparison, Evaluation, Importance, WorstError
 from ..measures import ConstrainedMeasure, Labels
 from ..tables.targets import positive_mask
 from . import _sections as sections
@@ -102,8 +93,8 @@ def write_report(
     truth = positive_mask(y, model.label_pair) if model.target_type_ == "binary" else np.asarray(y)
     chosen = {"prices": options.get("prices"), "all_measures": True, **rows}
     options |= {
-        "evaluation": evaluate(model, truth, outputs, **chosen),
-        "importance": importance(model, X, y, **rows),
+        "evaluation": inspection.evaluate(model, truth, outputs, **chosen),
+        "importance": inspection.importance(model, X, y, **rows),
     }
     html = render_report(model, truth, outputs, X=X, **rows, **options)
     Path(path).write_text(html, "utf-8", errors="backslashreplace")
@@ -195,7 +186,7 @@ def render_report(
         margin = 0.05 * (max(ends) - min(ends)) or 1.0
         context["comparison_scale"] = (min(ends) - margin, max(ends) + margin)
     if kind in ("multiclass", "multilabel"):
-        evaluation = evaluation or evaluate(
+        evaluation = evaluation or inspection.evaluate(
             model,
             y,
             outputs,
@@ -217,7 +208,7 @@ def render_report(
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
         names = [templates.quote_label(label) for label in model.label_pair.tolist()]
-        counted = make_targets(model.measure_, labels.positive[labels.mass > 0], names)
+        counted = inspection.make_targets(model.measure_, labels.positive[labels.mass > 0], names)
         about_rows = counted.describe_few_rows() if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         losses = None
@@ -242,7 +233,7 @@ def render_report(
             losses = prices.losses(labels.positive, predicted)
         if errors is None:
             known = model.label_pair[labels.positive.astype(int)]
-            errors = worst_errors(model, X, known, decision=scores, losses=losses)
+            errors = inspection.worst_errors(model, X, known, decision=scores, losses=losses)
         context |= _describe_rows(model, labels, scores, errors, importance)
     sentences = filter(None, (about_rows, summary.notes.get("caution")))
     cautions = [f"{each[0].upper()}{each[1:]}." for each in sentences]

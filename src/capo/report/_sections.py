@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit
 
-from .._compat import BoolArray, FloatArray
+from .._compat import ArrayLike, BoolArray, FloatArray
 from ..decisions import RowPrices, format_money
 from ..engine import Solution
 from ..inspection import ColumnEffect

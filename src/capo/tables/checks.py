@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import bdtrc
 from sklearn.metrics import roc_auc_score
 
-from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray
+from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
 from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
@@ -186,43 +185,36 @@ class ColumnCodes(NamedTuple):
 
     @classmethod
     def of_numbers(cls, numbers: FloatArray) -> ColumnCodes:
-        """Return the codes of numbers, with NaN for a missing value."""
-        return cls(_bin(numbers), numbers, bool(np.isnan(numbers).all()))
+        """Return the codes of numbers, with NaN for a missing value, which has the last code."""
+        is_nan = np.isnan(numbers)
+        different = np.unique(numbers[~is_nan])
+        if len(different) > MAX_CODES:
+            different = np.unique(np.quantile(different, np.linspace(0, 1, N_BINS + 1)[:-1]))
+        codes = np.searchsorted(different, numbers, side="right")
+        codes = np.where(is_nan, len(different) + 1, codes)
+        return cls(codes, numbers, bool(is_nan.all()))
 
     def take(self, rows: IntArray) -> ColumnCodes:
         """Return the codes of some of the rows."""
         return ColumnCodes(self.codes[rows], None if self.numbers is None else self.numbers[rows])
 
     def roc_area(self, positive: BoolArray) -> float:
-        """The ROC area of the column by itself; its codes are scored by the labels of other rows."""
-        areas = [roc_auc_score(positive, _cross_fitted_rates(self.codes, positive))]
+        """The ROC area of the column by itself; a code's score is its rate of positives in the other half."""
+        codes, n_codes = self.codes, self.codes.max() + 1
+        half = np.random.default_rng(0).permutation(len(codes)) % 2
+        rates = np.empty(len(codes))
+        for part in (0, 1):
+            other = half != part
+            counts = np.bincount(codes[other], minlength=n_codes)
+            sums = np.bincount(codes[other], weights=positive[other], minlength=n_codes)
+            rates[~other] = ((sums + positive.mean()) / (counts + 1.0))[codes[~other]]
+        areas = [roc_auc_score(positive, rates)]
         if self.numbers is not None:
             present = ~np.isnan(self.numbers)
             is_common = present.mean() > 0.5 and 0 < positive[present].sum() < present.sum()
             area = roc_auc_score(positive[present], self.numbers[present]) if is_common else 0.5
             areas += [area, 1.0 - area]
         return max(areas)
-
-
-def _bin(numbers: FloatArray) -> NDArray[np.intp]:
-    """The different values, or bins of them; missing values have the last code."""
-    different = np.unique(numbers[~np.isnan(numbers)])
-    if len(different) > MAX_CODES:
-        different = np.unique(np.quantile(different, np.linspace(0, 1, N_BINS + 1)[:-1]))
-    codes = np.searchsorted(different, numbers, side="right")
-    return np.where(np.isnan(numbers), len(different) + 1, codes)
-
-
-def _cross_fitted_rates(codes: NDArray[np.intp], positive: BoolArray) -> FloatArray:
-    """The rate of positive rows among the other half's rows of the same code."""
-    half = np.random.default_rng(0).permutation(len(codes)) % 2
-    rates = np.empty(len(codes))
-    for part in (0, 1):
-        other = half != part
-        counts = np.bincount(codes[other], minlength=codes.max() + 1)
-        sums = np.bincount(codes[other], weights=positive[other], minlength=codes.max() + 1)
-        rates[~other] = ((sums + positive.mean()) / (counts + 1.0))[codes[~other]]
-    return rates
 
 
 def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
@@ -324,7 +316,13 @@ def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
 def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
     """A code of each value, column by column: the bits of a number, or a checksum; the same in any table."""
     if issparse(X):
-        return _sparse_hashes(X)
+        # One column: the sum over the hashes of a row's entries, which does not depend on their order.
+        X = csr_array(X).copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        entries = _mix(_bits(X.data.astype(np.float64)) ^ _mix(X.indices.astype(np.uint64)))
+        totals = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)))
+        return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
     if not is_dataframe(X):
         return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
     return [
@@ -382,16 +380,6 @@ def _in_single_precision(X: Any) -> Any:
 def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = (hashes + np.uint64(1)) * _MULTIPLIER
     return np.asarray((mixed ^ (mixed >> _SHIFT)) * _MULTIPLIER)
-
-
-def _sparse_hashes(X: Any) -> list[NDArray[np.uint64]]:
-    """One column: the sum over the hashes of a row's entries, which does not depend on their order."""
-    X = csr_array(X).copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    entries = _mix(_bits(X.data.astype(np.float64)) ^ _mix(X.indices.astype(np.uint64)))
-    totals = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)))
-    return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
 
 
 #: A larger share of rows with a copy in another fold gives a warning, of copies of training rows an error.

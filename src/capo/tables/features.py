@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn import get_config, preprocessing
 from sklearn.base import OneToOneFeatureMixin
@@ -26,7 +25,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_array, validate_data
 
-from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray, NDArray, make_target_encoder, safe_indexing
 from .dates import DateKind
 from .kinds import TableTransformer, TagsKind, is_dataframe, is_missing, iter_columns, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
@@ -85,7 +84,7 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     directions of its TF-IDF are used.
     """
     schema = schema or infer_schema(X)
-    few, numeric = _ordinal_columns(schema), [column.key for column in schema.of_role("numeric")]
+    few, numeric = ordinal_columns(schema), [column.key for column in schema.of_role("numeric")]
     ordinal = preprocessing.OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
@@ -94,17 +93,24 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
         max_categories=None if all(column.n_different for column in few) else MAX_ORDINAL_CODES,
     )
     many = [column for column in schema.of_role("category") if column not in few]
+    values = [np.asarray(safe_indexing(X, name, axis=1), dtype=np.float64) for name in numeric]
+    ranges = np.array([np.fmax.reduce(column) - np.fmin.reduce(column) for column in values])
+    steps: list[Any] = []
+    if any(np.isnan(column).any() for column in values):
+        steps.append(DropEmptyColumns())
+    if ((ranges > 0) & (ranges < MIN_TREE_RANGE)).any():
+        steps.append(preprocessing.StandardScaler())
     return _column_transformer(
         _category_encoder("categories", few, ordinal),
-        ("numeric", _numeric_tree_steps(X, numeric), numeric),
+        ("numeric", make_pipeline(*steps) if steps else "passthrough", numeric),
         _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS)),
         *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS),
     )
 
 
-def n_ordinal_columns(schema: FeatureSchema) -> int:
-    """The number of columns with ordinal codes, which come first in the features for trees."""
-    return len(_ordinal_columns(schema))
+def ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
+    """The columns with ordinal codes, which come first in the features for trees."""
+    return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
 
 
 def make_rbf_features(
@@ -199,10 +205,6 @@ def _make_scaler() -> Pipeline:
     )
 
 
-def _ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
-    return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
-
-
 def _category_encoder(name: str, columns: list[ColumnInfo], *steps: Any) -> tuple[str, Any, list[Any]]:
     """The steps for columns of categories.
 
@@ -221,17 +223,6 @@ def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | N
         ("words", WordFeatures(n_components), texts),
     ]
     return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
-
-
-def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
-    values = [np.asarray(safe_indexing(X, name, axis=1), dtype=np.float64) for name in numeric]
-    ranges = np.array([np.fmax.reduce(column) - np.fmin.reduce(column) for column in values])
-    steps: list[Any] = []
-    if any(np.isnan(column).any() for column in values):
-        steps.append(DropEmptyColumns())
-    if ((ranges > 0) & (ranges < MIN_TREE_RANGE)).any():
-        steps.append(preprocessing.StandardScaler())
-    return make_pipeline(*steps) if steps else "passthrough"
 
 
 class DropEmptyColumns(SelectorMixin, TableTransformer):

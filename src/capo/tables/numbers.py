@@ -207,13 +207,19 @@ class NumberKind(ParsedKind):
         if 2 * n_possible < len(head) or len(numbers) - n_possible > MAX_ODD_TEXTS:
             return None
         parts = [each for each in _split_all(values) if cls._is_possible(each)]
-        kind = cls._from_parts(parts) if parts and not _marks_matter(parts) else None
+        # Values such as "<=50" and ">50" differ in nothing but their marks, which then matter.
+        marked = {each._replace(prefix="") for each in parts}
+        marks_matter = len({each._replace(mark="") for each in marked}) < len(marked)
+        kind = cls._from_parts(parts) if parts and not marks_matter else None
         style = _choose_style([each.number for each in parts], values, cls is MoneyKind)
         if kind is None or style is None:
             return None
         (thousands, decimal), doubt = style
         kind = replace(kind, thousands=thousands, decimal=decimal)
-        return kind.accept(values, kind._describe(), doubt, kind._doubt(), _doubt_of_marks(parts))
+        marks = sorted({each.mark for each in parts} - {""})
+        verb = "is" if len(marks) == 1 else "are"
+        ignored = f"{' and '.join(map(repr, marks))} beside numbers {verb} ignored" if marks else ""
+        return kind.accept(values, kind._describe(), doubt, kind._doubt(), ignored)
 
     def _describe(self) -> str:
         spelling = [f"{self.thousands!r} between thousands"] if self.thousands else []
@@ -231,18 +237,6 @@ class NumberKind(ParsedKind):
 
 def _split_all(values: ColumnValues) -> Iterator[NumberParts]:
     return filter(None, map(NumberParts.split, values.counts))
-
-
-def _marks_matter(parts: list[NumberParts]) -> bool:
-    """Whether values differ in nothing but their marks, such as "<=50" and ">50"."""
-    marked = {each._replace(prefix="") for each in parts}
-    return len({each._replace(mark="") for each in marked}) < len(marked)
-
-
-def _doubt_of_marks(parts: list[NumberParts]) -> str:
-    marks = sorted({each.mark for each in parts} - {""})
-    verb = "is" if len(marks) == 1 else "are"
-    return f"{' and '.join(map(repr, marks))} beside numbers {verb} ignored" if marks else ""
 
 
 @dataclass(frozen=True)

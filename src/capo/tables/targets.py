@@ -7,12 +7,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._compat import BoolArray, FloatArray, IntArray, is_pandas_na, is_scalar_nan
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, is_pandas_na, is_scalar_nan
 from ..exceptions import InvalidInputError, list_labels
 from .kinds import ColumnValues, TagsKind
 

@@ -38,18 +38,18 @@ def on_numbers(*steps):
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """A model with estimators that could open files, its table, and the folder of both."""
+    """A model with estimators that could open files, and a table of rows that it has not seen."""
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("good")
     table = pl.DataFrame(
         {
-            "a": rng.normal(size=80),
-            "b": rng.normal(size=80),
-            "words": [" ".join(rng.choice(["late", "early", "fine", "lost"], 4)) for _ in range(80)],
+            "a": rng.normal(size=160),
+            "b": rng.normal(size=160),
+            "words": [" ".join(rng.choice(["late", "early", "fine", "lost"], 4)) for _ in range(160)],
         }
     )
-    target = np.where(table["a"] + 0.5 * rng.normal(size=80) > 0, "yes", "no")
+    target = np.where(table["a"] + 0.5 * rng.normal(size=160) > 0, "yes", "no")
     path = folder / "table.csv"
-    table.with_columns(y=pl.Series(target)).write_csv(path)
+    table.with_columns(y=pl.Series(target))[80:].write_csv(path)
     command = [sys.executable, "-m", "capo", "fit", path, "-t", "y", "-a", "nb", "-o", folder / "base.capo"]
     subprocess.run(command, check=True, capture_output=True)
     grid = GridSearchCV(on_numbers(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}, cv=2)
@@ -69,7 +69,8 @@ def good(tmp_path_factory):
         ("kernel", on_numbers(Nystroem(n_components=5), LogisticRegression())),
         ("svm", on_numbers(SVC())),
     ]
-    model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.0, cv=2, random_state=0).fit(table, target)
+    model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.0, cv=2, random_state=0)
+    model.fit(table[:80], target[:80])
     capo.save(model, folder / "good.capo", schema=read_manifest(folder / "base.capo").schema)
     return folder / "good.capo", path
 
