@@ -65,13 +65,18 @@ class CVScore:
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
 
     def is_significant_gain(
-        self, baseline: CVScore, min_std_errors: float, min_share_of_error: float = 0.0
+        self,
+        baseline: CVScore,
+        min_std_errors: float,
+        min_share_of_error: float = 0.0,
+        chance: float = -math.inf,
     ) -> bool:
         """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out.
 
-        It must also exceed a share of the standard error of the baseline's value.
+        It must also exceed a share of the standard error of the baseline's value. Out of fold, a baseline
+        that has learned nothing is often below chance: what only makes up for that is no gain.
         """
-        gain = self.value - baseline.value
+        gain = self.value - max(baseline.value, chance)
         least = max(
             min_std_errors * self.gain_std_error(baseline), min_share_of_error * baseline.standard_error
         )
@@ -316,9 +321,10 @@ class PathSearch:
         first = self.points[0]
         if first.C > 0:
             return self.best
+        chance = self.scorer.evaluate(np.zeros(len(first.scores))).value
         significant = [
             point
             for point in self.points
-            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error)
+            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error, chance)
         ]
         return max(significant, key=lambda point: point.cv_score.value, default=first)
