@@ -157,10 +157,13 @@ class Guarantee(Decision):
             elif self.abstain_label is None:
                 result = f"{'no' if end == 'none' else 'every'} row is predicted positive"
             else:
-                result = f"no row is predicted {'positive' if end == 'none' else 'negative'}"
+                sides = {each.constraint.rate.safe_end: each for each in failed}
+                words = ["positive" if side == "none" else "negative" for side in sides]
+                result = f"no row is predicted {' or '.join(words)}"
+            numbers = [each.n_rows_needed for each in failed]
             needed = (
-                f"about {failed[0].n_rows_needed:,} calibration rows would be needed"
-                if failed[0].n_rows_needed is not None
+                f"about {max(filter(None, numbers)):,} calibration rows would be needed"
+                if None not in numbers
                 else "judging by the training rows, no number of calibration rows would be enough: lower the "
                 "limit or train a better model"
             )

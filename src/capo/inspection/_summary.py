@@ -279,9 +279,8 @@ def _label_notes(model: Any) -> dict[str, str]:
     adaptation = "C = 0 for all labels: the stacks, with thresholds for the measure"
     if adapted:
         gap = max(each.gap / each.C for each in adapted)
-        adaptation = (
-            f"C > 0 for {len(adapted)} labels, each bound of the measure within {gap:.2g} of its minimum"
-        )
+        count = f"{len(adapted)} label{'s' if len(adapted) > 1 else ''}"
+        adaptation = f"C > 0 for {count}, each bound of the measure within {gap:.2g} of its minimum"
     thresholds = "the best expected value of the measure"
     if isinstance(model.measure_, LabelAverage) and model.measure_.measure.needs_threshold:
         thresholds += ", in which a row counts half by its label and half by its probability"
