@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -281,6 +281,7 @@ def test_answers_have_the_type_of_the_labels_if_they_can(abstain_label):
     assert predicted.dtype.kind == ("i" if abstain_label == -1 else "O")
 
 
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000))
 def test_a_label_does_not_depend_on_the_rows_beside_it(seed):
     """Scores of few values, at which a promised cut must not lie."""

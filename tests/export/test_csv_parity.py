@@ -122,7 +122,7 @@ def test_random_tables_get_the_same_labels_everywhere(tmp_path_factory, capsys):
     n_compared = [0]
 
     @given(kinds=kinds_of_columns(), seed=st.integers(0, 2**32 - 1), side=st.sampled_from(SIDES))
-    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def check(kinds, seed, side):
         n_compared[0] += check_case(Case(tmp_path_factory.mktemp("case"), seed, 500, kinds, side))
 
