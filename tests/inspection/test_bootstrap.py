@@ -149,7 +149,7 @@ def test_perfect_predictions_of_few_rows_are_not_certain(kind, grouped):
 @pytest.mark.slow
 @pytest.mark.parametrize(("distance", "threshold"), [(1.0, 1.6), (3.0, 2.2)])
 def test_intervals_of_ten_positive_rows_cover_the_value_on_new_rows(distance, threshold):
-    found = cover(Rows(200, 0.05, distance, threshold), 40, seed=1).set_index("measure")
-    assert found.coverage.min() >= 0.8  # 0.9, minus two standard errors
+    found = cover(Rows(200, 0.05, distance, threshold), 60, seed=1).set_index("measure")
+    assert found.coverage.min() >= 0.82  # 0.9, minus two standard errors
     assert found.coverage.mean() >= 0.92
     assert found.single_point.max() == 0

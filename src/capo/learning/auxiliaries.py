@@ -443,7 +443,7 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     if invalid:
         raise InvalidInputError(
             f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' or equal a "
-            "parameter name."
+            "parameter name. Give it another one in a (name, classifier) pair."
         )
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
