@@ -25,9 +25,6 @@ from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer
 from ..learning.task import BinaryTask
 from ..measures import Measure
 
-#: The least gain over the auxiliaries alone, in standard errors, for a C to be chosen.
-MIN_STD_ERRORS = 2.0
-
 
 class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     """Classifier adaptation (CAPO) as published.
@@ -224,8 +221,6 @@ class PublishedTask(BinaryTask):
             nonnegative=False,
             tol=float(self.tol),
             threshold_rule=ZeroThreshold(),
-            min_std_errors=MIN_STD_ERRORS,
-            min_share_of_error=0.0,
         )
 
     def train(self, runner: JobRunner, measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:

@@ -26,11 +26,6 @@ from .center import Prior, StackPrior
 from .combination import AdaptationData, LinearCombination, common_scale
 from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, GridPoint, PathSearch
 
-#: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
-MIN_STD_ERRORS = 3.0
-#: The least gain as a share of the standard error of the value itself: folds that agree about a tiny gain are
-#: no reason to leave the prior where a few rows decide about the value.
-MIN_SHARE_OF_ERROR = 0.25
 #: In cross-validation a fold is solved in at most this many iterations per C.
 MAX_CV_ITER = 500
 
@@ -53,10 +48,6 @@ class Objective:
         The solver's tolerance, in units of R.
     threshold_rule : ThresholdRule
         Chooses the threshold.
-    min_std_errors : float
-        The least gain over C = 0, in standard errors of the gain, for a C > 0 to be chosen.
-    min_share_of_error : float
-        The least gain, as a share of the standard error of the value at C = 0.
     """
 
     measure: Measure
@@ -65,8 +56,6 @@ class Objective:
     nonnegative: bool = True
     tol: float = 1e-3
     threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
-    min_std_errors: float = MIN_STD_ERRORS
-    min_share_of_error: float = MIN_SHARE_OF_ERROR
 
     def for_data(self, data: AdaptationData) -> Objective:
         """The objective whose threshold is shrunk toward the one that the data know, if they know one."""
@@ -240,7 +229,8 @@ def adapt(
 ) -> AdaptationResult:
     """Adapt the auxiliaries' outputs to the measure.
 
-    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
+    A number is used as C; of a grid, C = 0 or a C that clearly gains over it is chosen. The reported value of
+    the choice is that of the C's that are chosen without each fold.
     """
     objective = stacked = objective.for_data(data)
     rule, pairs = objective.threshold_rule, data.pair_outputs
@@ -257,28 +247,29 @@ def adapt(
             C = 0.0
         grid = CGrid((C,)) if isinstance(C, float) else C
         search.run(grid.with_zero() if has_prior else grid)
-        if isinstance(C, float):
-            chosen = search.points[-1]
-        else:
-            chosen = search.best_significant(objective.min_std_errors, objective.min_share_of_error)
+        chosen, by_fold = (search.points[-1], []) if isinstance(C, float) else search.choose()
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
-        points, scores = search.points, chosen.scores
+        points, scores = {point.C: point for point in search.points}, chosen.scores
         has_pairs = evaluation is not data and objective.measure.needs_threshold and rule.learns
         if evaluation is not data:
             scores = make_search(data, folds, objective, priors=priors).evaluate(chosen.C).scores
-            if has_pairs:
-                # C = 0 and the chosen C are reported with thresholds that have not seen the rows at all.
-                nested = make_search(evaluation, folds, objective, priors=priors, nested=True)
-                reported = {each: nested.evaluate(each) for each in sorted({points[0].C, chosen.C})}
-                points, chosen = [reported.get(point.C, point) for point in points], reported[chosen.C]
-        stack = points[0]
+        if has_pairs:
+            # C = 0 and the chosen C are reported with thresholds that have not seen the rows at all.
+            nested = make_search(evaluation, folds, objective, priors=priors, nested=True)
+            reported = {search.points[0].C, chosen.C, *(point.C for point in by_fold)}
+            points |= {each: nested.evaluate(each) for each in sorted(reported)}
+        chosen = points[chosen.C].with_folds([points[point.C] for point in by_fold], search.scorer)
+        points[chosen.C] = chosen
+        stack = points[search.points[0].C]
         if priors is not None:
             stack = make_search(evaluation, folds, stacked, nested=has_pairs).evaluate(0.0)
     point = rule(objective.measure, scores, data.positive, data.weight)
     weights = common_scale(weights, data, rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
     ridge = getattr(objective.prior, "delta_ridge", np.inf)
-    return AdaptationResult(weights, point, chosen, points, scores, solution, ridge, stack.cv_score)
+    return AdaptationResult(
+        weights, point, chosen, list(points.values()), scores, solution, ridge, stack.cv_score
+    )
 
 
 def _tune_without(data: AdaptationData, folds: IntArray, fold: int, prior: Prior) -> Prior:

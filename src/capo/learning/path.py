@@ -8,6 +8,10 @@ row.
 The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
 search continues past the end of the grid as long as the last C is the best, and stops early when the
 last few C's with different scores were significantly worse than the best.
+
+C = 0 is left for a gain that exceeds its standard error, that all folds share, and that is found again
+without almost any of the folds. Of the C's that are about as good as the best one the smallest is taken:
+it is closest to the model at C = 0.
 """
 
 from __future__ import annotations
@@ -63,24 +67,6 @@ class CVScore:
     def gain_std_error(self, baseline: CVScore) -> float:
         """The standard error of the difference between two values of the same rows."""
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
-
-    def is_significant_gain(
-        self,
-        baseline: CVScore,
-        min_std_errors: float,
-        min_share_of_error: float = 0.0,
-        chance: float = -math.inf,
-    ) -> bool:
-        """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out.
-
-        It must also exceed a share of the standard error of the baseline's value. Out of fold, a baseline
-        that has learned nothing is often below chance: what only makes up for that is no gain.
-        """
-        gain = self.value - max(baseline.value, chance)
-        least = max(
-            min_std_errors * self.gain_std_error(baseline), min_share_of_error * baseline.standard_error
-        )
-        return gain > least and bool((self.leave_one_out > baseline.leave_one_out).all())
 
 
 def _jackknife_error(values: FloatArray) -> float:
@@ -150,24 +136,36 @@ class CVScorer:
             )
         return thresholds
 
+    def take_rows(self, rows: BoolArray) -> CVScorer:
+        """Return the scorer of some rows."""
+        measure, folds = self.measure.for_rows(rows), self.folds[rows]
+        return CVScorer(measure, self.threshold, self.positive[rows], self._weight(rows), folds)
+
     def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
         return None if self.weight is None else self.weight[rows]
 
 
 #: The ratio of neighboring C's where a grid has only one.
 DEFAULT_STEP = 10.0**0.5
-#: The values of ``C="auto"``.
-AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
+#: The values of ``C="auto"``. Larger ones fit the training rows closely and are slow.
+AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 5))
 #: The values of ``C="auto"`` where the path has to cost less.
 COARSE_AUTO_VALUES = AUTO_VALUES[::2]
-#: How often the values of ``C="auto"`` may be extended.
-MAX_AUTO_EXTENSIONS = 4
 #: How often a grid given by the user may be extended.
 MAX_GRID_EXTENSIONS = 16
 #: An early stop needs this many C's in a row, with different scores, that are significantly worse.
 N_LOSSES_TO_STOP = 2
 #: A C is significantly worse if its loss exceeds this many standard errors.
 MIN_LOSS_STD_ERRORS = 2.0
+#: The least gain over C = 0 in its standard errors over parts of the rows, and over folds.
+MIN_GAIN_STD_ERRORS, MIN_GAIN_FOLD_STD_ERRORS = 1.5, 1.0
+#: The least gain as a share of the standard error of the value at C = 0: a tiny gain that all rows share is
+#: no reason to leave C = 0 where a few rows decide about the value.
+MIN_SHARE_OF_ERROR = 0.5
+#: The number of parts of the rows: five folds are too few for a standard error that can be relied upon.
+N_PARTS = 20
+#: C = 0 is left only if this share of the folds can be left out, one at a time, with the same result.
+MIN_SHARE_OF_FOLDS = 0.8
 
 
 @dataclass(frozen=True)
@@ -194,9 +192,9 @@ class CGrid:
 
 
 #: The grid of ``C="auto"``.
-AUTO_GRID = CGrid(AUTO_VALUES, MAX_AUTO_EXTENSIONS, stop_early=True)
+AUTO_GRID = CGrid(AUTO_VALUES, stop_early=True)
 #: The same with half of the values.
-COARSE_AUTO_GRID = CGrid(COARSE_AUTO_VALUES, MAX_AUTO_EXTENSIONS // 2, stop_early=True)
+COARSE_AUTO_GRID = CGrid(COARSE_AUTO_VALUES, stop_early=True)
 
 
 @dataclass(frozen=True)
@@ -229,6 +227,18 @@ class GridPoint:
     cv_score: CVScore
     n_iter: int
     has_new_scores: bool = True
+
+    def with_folds(self, by_fold: Sequence[GridPoint], scorer: CVScorer) -> GridPoint:
+        """Return the point in which the scores of each fold are those of a point of its own."""
+        if all(point.C == self.C for point in by_fold):
+            return self
+        scores, thresholds, fold_scores = self.scores.copy(), self.thresholds.copy(), self.fold_scores.copy()
+        for number, (fold, point) in enumerate(zip(np.unique(scorer.folds), by_fold, strict=True)):
+            rows = scorer.folds == fold
+            scores[rows], thresholds[rows] = point.scores[rows], point.thresholds[rows]
+            fold_scores[number] = point.fold_scores[number]
+        value = scorer.evaluate(scores - thresholds)
+        return replace(self, scores=scores, thresholds=thresholds, fold_scores=fold_scores, cv_score=value)
 
 
 class PathSearch:
@@ -316,15 +326,63 @@ class PathSearch:
             best.value - score.value > MIN_LOSS_STD_ERRORS * score.gain_std_error(best) for score in last
         )
 
-    def best_significant(self, min_std_errors: float, min_share_of_error: float = 0.0) -> GridPoint:
-        """Return the best of the points that gain significantly over C = 0, or C = 0 if there are none."""
-        first = self.points[0]
+    def choose(self) -> tuple[GridPoint, list[GridPoint]]:
+        """Return the chosen point, and for each fold the point that is chosen without its rows.
+
+        The latter evaluate the choice: their scores of the fold's rows have not seen them. They are equal to
+        the chosen point where there is nothing to choose.
+        """
+        folds, first = self.scorer.folds, self.points[0]
+        numbers = np.unique(folds)
         if first.C > 0:
-            return self.best
-        chance = self.scorer.evaluate(np.zeros(len(first.scores))).value
-        significant = [
-            point
-            for point in self.points
-            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error, chance)
-        ]
-        return max(significant, key=lambda point: point.cv_score.value, default=first)
+            return self.best, [self.best] * len(numbers)
+        if (chosen := self._choose_without(-1)) is first:
+            return first, [first] * len(numbers)
+        by_fold = [self._choose_without(fold) for fold in numbers]
+        if np.mean([point.C > 0 for point in by_fold]) < MIN_SHARE_OF_FOLDS:
+            return first, [first] * len(numbers)
+        return chosen, by_fold
+
+    def _choose_without(self, fold: int) -> GridPoint:
+        """Return the point that the rows of the other folds choose."""
+        rows = self.scorer.folds != fold
+        scorer, first = self.scorer.take_rows(rows), self.points[0]
+        parts = replace(scorer, folds=_deal_parts(scorer.positive, scorer.folds))
+        if scorer.folds.min() == scorer.folds.max():
+            scorer = parts
+
+        def evaluate(point: GridPoint, scorer: CVScorer) -> CVScore:
+            return scorer.evaluate((point.scores - point.thresholds)[rows])
+
+        baseline, by_parts = evaluate(first, scorer), evaluate(first, parts)
+        # Out of fold, a model that has learned nothing is often below chance: to make up for that is no gain.
+        least_value = max(baseline.value, scorer.evaluate(np.zeros(int(rows.sum()))).value)
+        gaining: list[tuple[GridPoint, CVScore]] = []
+        for point in self.points:
+            if not point.has_new_scores or (score := evaluate(point, scorer)).value <= least_value:
+                continue
+            least = max(
+                MIN_GAIN_FOLD_STD_ERRORS * score.gain_std_error(baseline),
+                MIN_SHARE_OF_ERROR * by_parts.standard_error,
+            )
+            if score.value - least_value <= least or (score.leave_one_out <= baseline.leave_one_out).any():
+                continue
+            score = evaluate(point, parts)
+            if score.value - least_value > MIN_GAIN_STD_ERRORS * score.gain_std_error(by_parts):
+                gaining.append((point, score))
+        best = max((score for _, score in gaining), key=lambda score: score.value, default=by_parts)
+        about_best = (
+            point for point, score in gaining if best.value - score.value <= best.gain_std_error(score)
+        )
+        return next(about_best, first)
+
+
+def _deal_parts(positive: BoolArray, folds: IntArray) -> IntArray:
+    """Divide each fold into parts with equal shares of the positive rows; about `N_PARTS` in all."""
+    numbers = np.unique(folds)
+    n_parts, parts = -(-N_PARTS // len(numbers)), np.empty(len(folds), dtype=np.int64)
+    for number, fold in enumerate(numbers):
+        for is_class in (positive, ~positive):
+            rows = np.flatnonzero(is_class & (folds == fold))
+            parts[rows] = number * n_parts + np.arange(len(rows)) % n_parts
+    return parts
