@@ -14,6 +14,9 @@ knows nothing. Each system gets n labeled rows, the columns and the box's answer
 - capo, column: the default auxiliaries with the answer as one more column
 - capo, no box: the default auxiliaries without the answer, the control of the box (where it is noise)
 
+All systems are judged by the same scores of the test rows: a measure of labels at the system's own threshold,
+recall at a precision at the best one.
+
 Results go to benchmarks/adaptation/results.csv as they come; a run that was stopped goes on where it was.
 """
 
@@ -210,11 +213,13 @@ def run_capo(
     for (name, measure), (system, (params, tables)) in itertools.product(MEASURES.items(), systems.items()):
         start = time.process_time()
         model = CAPOClassifier(measure, **params, memory=memory, random_state=seed).fit(tables[0], cell.y)
-        seconds, value = time.process_time() - start, model.score(tables[1], cell.y_test)
+        seconds = time.process_time() - start
+        value = measure.score(cell.y_test, model.decision_function(tables[1]))
         yield f"capo, {system}", name, value, model.C_, seconds
         if system in ("linear", "rbf"):
             if model.C_ > 0:
-                value = model.set_params(C=0.0).fit(tables[0], cell.y).score(tables[1], cell.y_test)
+                model.set_params(C=0.0).fit(tables[0], cell.y)
+                value = measure.score(cell.y_test, model.decision_function(tables[1]))
             yield f"log loss, {system}", name, value, 0.0, seconds
 
 
