@@ -9,9 +9,9 @@ import pandas as pd
 
 from ..adaptation.__main__ import RESULTS as ADAPTATION
 from ..adaptation.page import section as adaptation_section
+from ..choice_of_c.__main__ import RESULTS as CHOICE_OF_C
+from ..choice_of_c.__main__ import summarize as summarize_choice_of_c
 from ..data import PAPER
-from ..few_positives.__main__ import RESULTS as FEW_POSITIVES
-from ..few_positives.__main__ import summarize as summarize_few_positives
 from ..null_labels.__main__ import RESULTS as NOISE
 from ..null_labels.__main__ import summarize as summarize_noise
 from ..paper.frames import published, scores
@@ -120,7 +120,7 @@ def write_page(results: Path) -> None:
         "## With few positives\n",
         _rare(rare),
         _threshold_rules(results.with_name("rules.csv")),
-        _choice_of_C(FEW_POSITIVES),
+        _choice_of_C(CHOICE_OF_C),
         "## Compared with AutoML\n",
         automl_section(results.with_name("automl.csv"), all_rows),
         "## Average rank\n\n1 is best, over the systems of the table.\n",
@@ -193,16 +193,17 @@ def _count_seeds(rows: pd.DataFrame) -> str:
 def _choice_of_C(results: Path) -> str:
     """Describe what the choice of C gains and loses on fresh rows."""
     if not results.exists():
-        return "The choice of C: not yet measured, `python -m benchmarks.few_positives --data FOLDER`.\n"
-    table = summarize_few_positives(pd.read_csv(results))
+        return "The choice of C: not yet measured, `python -m benchmarks.choice_of_c --data FOLDER`.\n"
+    table = summarize_choice_of_c(pd.read_csv(results))
     lines = ["| measure | " + " | ".join(table.columns) + " |", "|---" * (len(table.columns) + 1) + "|"]
     for name, row in table.iterrows():
         shares = [f"{100 * row[key]:.1f}%" for key in table.columns if key not in ("fits", "mean gain")]
         cells = [f"{row['fits']:.0f}", shares[0], f"{row['mean gain']:+.2f}", *shares[1:]]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return (
-        "Is it safe to choose a C above 0 with 25 to 50 positive rows? On simulated tables and thinned tables of the suite "
-        '(`python -m benchmarks.few_positives`), the default `C="auto"` compared with `C=0`, on fresh rows, in points:\n\n'
+        "Is it safe to choose a C above 0? On simulated tables and thinned tables of the suite, with few and many "
+        "positive rows, with strong auxiliaries and with a single weak one "
+        '(`python -m benchmarks.choice_of_c`), the default `C="auto"` compared with `C=0`, on fresh rows, in points:\n\n'
         + "\n".join(lines)
         + "\n"
     )
