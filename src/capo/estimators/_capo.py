@@ -135,12 +135,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         none, or a transformer of yours. It is trained on all rows and should not use y. Not for many classes;
         for a label matrix, used by averages over labels.
     C : "auto", float or array-like, default="auto"
-        Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
-        upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
-        Of the values of C whose gain over C = 0 exceeds three standard errors and a quarter of the standard
-        error of the value itself, and remains a gain whichever fold is left out, the best is used; if there
-        is none, C = 0 is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0,
-        and so it does with more than 10 labels, or 200,000 entries for an average over entries.
+        Weight of the measure against the size of the change; a grid, or "auto" for values from 0.01 to 100,
+        in larger steps with ``auxiliaries="fast"``. C = 0 is left for a gain that exceeds one and a half
+        standard errors and half the standard error of the value itself, that remains whichever fold is left
+        out, and that is found again without each fold, at most one in five excepted. Of the values of C
+        within one standard error of the best, the smallest is used. With fewer than 5 rows of a class per
+        fold, "auto" keeps C = 0, and so it does with more than 10 labels, or 200,000 entries for an average
+        over entries.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.
