@@ -324,7 +324,7 @@ class BlockSummary(NamedTuple):
             (each.sum(), np.count_nonzero(each), np.count_nonzero(each != np.rint(each)))
             for each in (weight[~block.positive], weight[block.positive])
         ]
-        sums = block.design.abs_rmatvec(weight)
+        sums = block.design.rmatvec(weight, absolute=True)
         return cls(len(weight), np.array(counts, dtype=np.float64), sums, block.columns)
 
     @classmethod

@@ -12,14 +12,12 @@ minimizes the larger of the two parabolas that bound phi from both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
@@ -31,8 +29,6 @@ Result = TypeVar("Result")
 MAX_UNDIVIDED = 2**18
 #: Numbers of a block.
 BLOCK_LENGTH = 2**16
-#: Steps of the kernels for each row in a fit of some thirty iterations.
-STEPS_PER_ROW = 500
 
 
 def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result]:
@@ -42,37 +38,18 @@ def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result
     return map_in_threads(function, list(iter_row_slices(length, 1, BLOCK_LENGTH)))
 
 
-def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
-    """The compiled kernels for long vectors, if there are any."""
-    if len(vectors[0]) <= MAX_UNDIVIDED:
-        return None
-    plain = all(vector.dtype == np.float64 and vector.flags.c_contiguous for vector in vectors)
-    return load_kernels(STEPS_PER_ROW * len(vectors[0])) if plain else None
-
-
 def inner_products(a: FloatArray, *others: FloatArray) -> list[float]:
-    """The inner products of a with one or two vectors, in one pass."""
+    """The inner products of a with some vectors."""
     if len(a) <= MAX_UNDIVIDED:
         return [float(a @ each) for each in others]
-    kernels = _load_kernels(a, *others)
-
-    def multiply(rows: slice) -> Sequence[float]:
-        parts = [each[rows] for each in others]
-        if kernels is None:
-            return [float(a[rows] @ part) for part in parts]
-        return kernels.dot_both(a[rows], *parts) if len(parts) == 2 else [kernels.dot(a[rows], *parts)]
-
-    return [math.fsum(products) for products in zip(*_map_blocks(multiply, len(a)), strict=True)]
+    blocks = _map_blocks(lambda rows: [float(np.dot(a[rows], each[rows])) for each in others], len(a))
+    return [math.fsum(products) for products in zip(*blocks, strict=True)]
 
 
 def add_multiple(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
-    kernels = _load_kernels(a, b, out)
 
     def add(rows: slice) -> None:
-        if kernels is not None:
-            kernels.add_scaled(a[rows], b[rows], factor, out[rows])
-            return
         np.multiply(b[rows], factor, out=out[rows])
         np.add(out[rows], a[rows], out=out[rows])
 
@@ -82,18 +59,10 @@ def add_multiple(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -
 
 def changed_rows(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """The positions where a differs from b, or from 0, and the differences there."""
-    kernels = None if b is None else _load_kernels(a, b)
 
     def find(block: slice) -> tuple[IntArray, FloatArray]:
-        if b is None:
-            rows = np.flatnonzero(a[block]) + block.start
-            return rows, a[rows]
-        if kernels is None:
-            rows = np.flatnonzero(a[block] != b[block]) + block.start
-            return rows, a[rows] - b[rows]
-        rows, changes = np.empty(block.stop - block.start, dtype=np.int64), np.empty(len(a[block]))
-        count = kernels.find_changes(a[block], b[block], block.start, rows, changes)
-        return rows[:count].copy(), changes[:count].copy()
+        rows = np.flatnonzero(a[block] if b is None else a[block] != b[block]) + block.start
+        return rows, a[rows] if b is None else a[rows] - b[rows]
 
     rows, changes = zip(*_map_blocks(find, len(a)), strict=True)
     return np.concatenate(rows), np.concatenate(changes)

@@ -66,11 +66,11 @@ class RoundingErrors:
         self.row_sum_error, self.score_error = relative_error(n_rows), relative_error(n_coef)
         self.max_coef = 1.0 / max(n_rows, 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.column_sums = design.abs_rmatvec(np.ones(n_rows))
+            self.column_sums = design.rmatvec(np.ones(n_rows), absolute=True)
             if not self.column_sums.max(initial=0.0) > MAX_ELEMENT:
                 return  # NaN is found in the products
             column = int(np.argmax(self.column_sums))
-            elements = design.abs_matvec(np.arange(n_coef) == column)
+            elements = design.matvec(1.0 * (np.arange(n_coef) == column), absolute=True)
         row = int(np.argmax(elements))
         if not np.isfinite(elements[row]):
             raise InvalidInputError(NOT_FINITE)
@@ -100,7 +100,7 @@ class RoundingErrors:
 
     def slope_error(self, coef: FloatArray) -> FloatArray:
         """How far the slope of the cut with these coefficients can be off."""
-        return self.row_sum_error * self.design.abs_rmatvec(coef)
+        return self.row_sum_error * self.design.rmatvec(coef, absolute=True)
 
     def close_risk_error(self, oracle: CutOracle, v: FloatArray, scores: FloatArray, risk: float) -> float:
         """An upper bound of the error of R at v, from the errors of single scores.
@@ -108,7 +108,7 @@ class RoundingErrors:
         For a monotone R it is evaluated where all scores are worse by their errors, so that a row far on the
         right side does not count however large its score is.
         """
-        errors = self.score_error * self.design.abs_matvec(v)
+        errors = self.score_error * self.design.matvec(v, absolute=True)
         direction = getattr(oracle, "direction", None)
         if direction is None:
             worst, coef = risk + self.max_coef * float(errors.sum()), np.full(len(scores), self.max_coef)

@@ -113,10 +113,7 @@ class Binner:
         if self._kernels is not None:
             values = np.ascontiguousarray(scores, dtype=np.float64)
             self._kernels.find_slots(values, positive, self.margin, low, factor, n_slots, slots)
-            if self.with_totals:
-                self._kernels.add_weights_and_scores(slots, weight, values, mass, total)
-            else:
-                self._kernels.add_weights(slots, weight, mass)
+            self._kernels.add_to_slots(slots, weight, values, mass, total)
             return mass, total
         values = scores - self.margin * positive if self.margin else scores.copy()
         values -= low
