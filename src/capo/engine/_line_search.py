@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._designs import NOT_FINITE, iter_row_slices
 
@@ -68,28 +68,37 @@ def changed_rows(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatAr
     return np.concatenate(rows), np.concatenate(changes)
 
 
-@runtime_checkable
-class CutLike(Protocol):
-    """A linear lower bound on R: ``R(t) >= loss - coef @ t`` for all scores t.
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A linear lower bound on the risk R: ``R(t) >= loss - coef @ t`` for all scores t.
 
-    Any object with these two attributes will do; `capo.measures.Cut` is one.
+    The solver takes any object with `coef` and `loss`.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,)
+        One coefficient per row; ``A.T @ coef`` is the negative gradient of the bound for scores ``A v``.
+    loss : float
+        The constant: Delta of the worst labeling, for the risk of a measure.
+    error : float, default=0.0
+        An upper bound of R minus the cut at the scores for which it was computed; 0 if it is exact there.
     """
 
-    @property
-    def coef(self) -> FloatArray:
-        """One number per row."""
+    coef: FloatArray
+    loss: float
+    error: float = 0.0
 
-    @property
-    def loss(self) -> float:
-        """The constant."""
+    def value(self, scores: ArrayLike) -> float:
+        """The bound ``loss - coef @ scores``."""
+        return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
 
 
-def cut_error(cut: CutLike) -> float:
-    """How far R may lie above the cut at the scores it was computed for: 0 unless the cut says otherwise."""
+def cut_error(cut: Cut) -> float:
+    """How far R may lie above a cut, which may be an object of a user without `error`."""
     return float(getattr(cut, "error", 0.0))
 
 
-CutOracle = Callable[[FloatArray], CutLike]
+Oracle = Callable[[FloatArray], Cut]
 """A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 
 A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
@@ -100,23 +109,15 @@ measures have both.
 """
 
 
-class ZeroCut(NamedTuple):
-    """The cut R >= 0, for risks that would be negative."""
-
-    coef: FloatArray
-    loss: float = 0.0
-    error: float = 0.0
-
-
 def evaluate_risk(
-    oracle: CutOracle, scores: FloatArray, direction: FloatArray | None = None
-) -> tuple[float, CutLike, float]:
+    oracle: Oracle, scores: FloatArray, direction: FloatArray | None = None
+) -> tuple[float, Cut, float]:
     """R at these scores, at least 0, the cut that gives it, and its slope along a direction."""
     cut = oracle(scores)
     # Not by isinstance, which takes as long as the search of a small problem.
     if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
         found = type(cut).__name__
-        if isinstance(cut, CutLike):
+        if hasattr(cut, "coef") and hasattr(cut, "loss"):
             found += f" with `coef` of shape {np.shape(cut.coef)}"
         raise InvalidInputError(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
@@ -129,7 +130,7 @@ def evaluate_risk(
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
         return risk, cut, -sum(along)
-    return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0)), 0.0
+    return 0.0, Cut(np.zeros_like(scores), 0.0, max(risk + cut_error(cut), 0.0)), 0.0
 
 
 #: Limit on the evaluations of one search.
@@ -154,7 +155,7 @@ class LinePoint(NamedTuple):
 class Segment:
     """phi along ``s + t d``; counts its calls of the oracle."""
 
-    oracle: CutOracle
+    oracle: Oracle
     scores: FloatArray
     direction: FloatArray
     vectors: VectorPool
@@ -163,7 +164,7 @@ class Segment:
     C: float
     n_evaluations: int = 0
 
-    def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
+    def evaluate(self, t: float) -> tuple[LinePoint, Cut]:
         """Call the oracle at t."""
         self.n_evaluations += 1
         scores = add_multiple(self.scores, self.direction, t, self.vectors.take())
@@ -189,7 +190,7 @@ class Segment:
         risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
 
-    def search(self, risk: float, cut: CutLike, first: float, accuracy: float) -> tuple[LinePoint, CutLike]:
+    def search(self, risk: float, cut: Cut, first: float, accuracy: float) -> tuple[LinePoint, Cut]:
         """The best point found between 0 and 1 with its cut, from the risk and the cut at 0.
 
         Its value is within `accuracy` of the least on the segment unless the limit on evaluations is reached.

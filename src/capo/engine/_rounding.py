@@ -16,7 +16,7 @@ import numpy as np
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
 from ._designs import NOT_FINITE, BoundedDesign
-from ._line_search import CutOracle, evaluate_risk
+from ._line_search import Oracle, evaluate_risk
 
 #: Half the distance from 1 to the next larger float64.
 UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
@@ -102,7 +102,7 @@ class RoundingErrors:
         """How far the slope of the cut with these coefficients can be off."""
         return self.row_sum_error * self.design.rmatvec(coef, absolute=True)
 
-    def close_risk_error(self, oracle: CutOracle, v: FloatArray, scores: FloatArray, risk: float) -> float:
+    def close_risk_error(self, oracle: Oracle, v: FloatArray, scores: FloatArray, risk: float) -> float:
         """An upper bound of the error of R at v, from the errors of single scores.
 
         For a monotone R it is evaluated where all scores are worse by their errors, so that a row far on the

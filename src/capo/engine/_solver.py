@@ -32,7 +32,7 @@ from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
 from ._designs import NOT_FINITE, BoundedDesign, as_design
-from ._line_search import CutLike, CutOracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
+from ._line_search import Cut, Oracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
 from ._rounding import RoundingErrors
 from ._solution import Iteration, Solution, Status
 
@@ -193,7 +193,7 @@ class CuttingPlane:
     def __init__(
         self,
         design: Any,
-        oracle: CutOracle,
+        oracle: Oracle,
         v0: ArrayLike | None = None,
         nonnegative: ArrayLike | None = None,
         keep_cuts: bool = False,
@@ -210,7 +210,7 @@ class CuttingPlane:
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
         self.scores: FloatArray
         self.risk: float
-        self._cut: CutLike
+        self._cut: Cut
         self._risk_error = 0.0
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
@@ -389,7 +389,7 @@ class CuttingPlane:
         self._work["n_matvecs"] += 1
         return self.design.matvec(v)
 
-    def _add_cut(self, cut: CutLike) -> None:
+    def _add_cut(self, cut: Cut) -> None:
         self._work["n_rmatvecs"] += 1
         slope = self._slopes(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
@@ -399,9 +399,9 @@ class CuttingPlane:
             self._cut_coefs[slot] = cut.coef
 
 
-def _search_within(oracle: CutOracle, error: float) -> CutOracle:
+def _search_within(oracle: Oracle, error: float) -> Oracle:
     """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
-    within: Callable[[float], CutOracle] | None = getattr(oracle, "within", None)
+    within: Callable[[float], Oracle] | None = getattr(oracle, "within", None)
     return oracle if within is None else within(error)
 
 
@@ -434,7 +434,7 @@ def _check_vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic
 
 def minimize(
     design: Any,
-    oracle: CutOracle,
+    oracle: Oracle,
     *,
     C: float,
     v0: ArrayLike | None = None,
@@ -485,7 +485,7 @@ def minimize(
 
 def minimize_path(
     design: Any,
-    oracle: CutOracle,
+    oracle: Oracle,
     *,
     Cs: ArrayLike,
     v0: ArrayLike | None = None,

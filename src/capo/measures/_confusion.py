@@ -28,9 +28,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._compat import ArrayLike, FloatArray
+from ..engine import Cut, Oracle
 from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
-from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number
+from ._base import Cells, LabeledOracle, Measure, check_positive_number
 from ._binned import BinnedConfusionOracle
 from ._formula import Formula
 from ._labels import ClassTotals, Labels, Share, score_curve, to_positive_mask

@@ -20,9 +20,9 @@ import numpy as np
 
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import ArrayLike, FloatArray
-from ..engine import iter_row_slices
+from ..engine import Cut, Oracle, iter_row_slices
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle, format_label
+from ._base import LabeledOracle, Measure, format_label
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.

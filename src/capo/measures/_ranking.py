@@ -16,8 +16,9 @@ import numpy as np
 from scipy.special import digamma
 
 from .._compat import ArrayLike, FloatArray, IntArray
+from ..engine import Cut, Oracle
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle
+from ._base import LabeledOracle, Measure
 from ._binned import BinnedPairOracle
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask
 
