@@ -1,7 +1,4 @@
-"""Loops over rows that Numba compiles.
-
-Four rows at a time: each number of the vector is loaded once for them.
-"""
+"""Loops over rows that Numba compiles."""
 
 from __future__ import annotations
 
@@ -90,29 +87,16 @@ _ROWS = read_only(types.float32, 2)
 @kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
 def matvec(X: NDArray[np.float32], v: FloatArray, out: FloatArray) -> None:
     """``X v``."""
-    n_rows, n_columns = X.shape
-    whole = n_rows - n_rows % 4
-    for i in range(0, whole, 4):
-        a = b = c = d = 0.0
-        for j in range(n_columns):
-            a += X[i, j] * v[j]
-            b += X[i + 1, j] * v[j]
-            c += X[i + 2, j] * v[j]
-            d += X[i + 3, j] * v[j]
-        out[i] = a
-        out[i + 1] = b
-        out[i + 2] = c
-        out[i + 3] = d
-    for i in range(whole, n_rows):
-        a = 0.0
-        for j in range(n_columns):
-            a += X[i, j] * v[j]
-        out[i] = a
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * v[j]
+        out[i] = total
 
 
 @kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
 def add_rmatvec(X: NDArray[np.float32], coef: FloatArray, out: FloatArray) -> None:
-    """Add ``X' coef`` to `out`."""
+    """Add ``X' coef`` to `out`, four rows at a time: each number of `out` is loaded once for them."""
     n_rows, n_columns = X.shape
     whole = n_rows - n_rows % 4
     for i in range(0, whole, 4):

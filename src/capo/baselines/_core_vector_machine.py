@@ -155,8 +155,16 @@ class CoreVectorMachine(WeightedClassifier):
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)
         problem = BallProblem(kernel, X, positive, self.C * weight)
-        ball, self.excess_, self.n_iter_ = self._enclose(problem)
-        self.radius_ = problem.radius(ball)
+        progress, random = ProgressLogger(self.verbose), check_random_state(self.random_state)
+        core = problem.initial_core(random)
+        for n_iter in range(1, self.max_iter + 1):
+            ball = problem.smallest_ball(core, self.tol)
+            outside, excess = self._furthest_rows(problem, ball, random)
+            progress.log("iteration %d: %d core vectors, excess %.3g", n_iter, len(ball.rows), excess)
+            if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
+                break
+            core = np.union1d(ball.rows, outside)
+        self.radius_, self.excess_, self.n_iter_ = problem.radius(ball), excess, n_iter
         self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.squared_norm
         if self.excess_ > self.tol:
             warnings.warn(
@@ -179,20 +187,6 @@ class CoreVectorMachine(WeightedClassifier):
         self.kernel_, self.support_ = kernel, rows[ball.rows]
         self.support_vectors_, self.dual_coef_ = X[ball.rows], coef[None, :]
         self.intercept_ = np.array([coef.sum()])
-
-    def _enclose(self, problem: BallProblem) -> tuple[Ball, float, int]:
-        """A ball around all rows, from growing core sets; the largest excess of a row, and the iterations."""
-        progress = ProgressLogger(self.verbose)
-        random = check_random_state(self.random_state)
-        core = problem.initial_core(random)
-        for n_iter in range(1, self.max_iter + 1):
-            ball = problem.smallest_ball(core, self.tol)
-            outside, excess = self._furthest_rows(problem, ball, random)
-            progress.log("iteration %d: %d core vectors, excess %.3g", n_iter, len(ball.rows), excess)
-            if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
-                break
-            core = np.union1d(ball.rows, outside)
-        return ball, excess, n_iter
 
     def _furthest_rows(
         self, problem: BallProblem, ball: Ball, random: np.random.RandomState

@@ -263,7 +263,7 @@ class CuttingPlane:
         Solution
             The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the solver.
         """
-        C, tol = check_C(C), _check_positive(tol, "tol")
+        C, tol = check_C(C), check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
         with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
             self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
@@ -407,17 +407,17 @@ def _search_within(oracle: Oracle, error: float) -> Oracle:
 
 def check_C(value: float) -> float:
     """Return C as a float, or raise an error unless it is above 0 and small enough to be squared."""
-    C = _check_positive(value, "C")
+    C = check_positive(value, "C")
     if C > MAX_C:
         raise InvalidInputError(f"C must be at most {MAX_C:g}, since larger values overflow: got {value!r}.")
     return C
 
 
-def _check_positive(value: float, name: str) -> float:
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
+def check_positive(value: object, name: str) -> float:
+    """Return a number as a float, or raise an error unless it is finite and above 0."""
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
         raise InvalidInputError(f"{name} must be a finite number above 0: got {value!r}.")
-    return number
+    return float(value)
 
 
 def _check_vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic]:

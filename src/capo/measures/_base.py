@@ -164,13 +164,6 @@ class Measure(ABC):
         return hash(type(self))
 
 
-def check_positive_number(value: object, name: str) -> float:
-    """Return a number as a float, or raise an error unless it is finite and above 0."""
-    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
-        raise InvalidInputError(f"{name} must be a number above 0: got {value!r}.")
-    return float(value)
-
-
 def format_label(name: str, params: Mapping[str, Any]) -> str:
     """A name with its parameters, without those that have no effect: None and infinity."""
     parts = [

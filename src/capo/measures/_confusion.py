@@ -28,10 +28,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._compat import ArrayLike, FloatArray
-from ..engine import Cut, Oracle
+from ..engine import Cut, Oracle, check_positive
 from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
-from ._base import Cells, LabeledOracle, Measure, check_positive_number
+from ._base import Cells, LabeledOracle, Measure
 from ._binned import BinnedConfusionOracle
 from ._formula import Formula
 from ._labels import ClassTotals, Labels, Share, score_curve, to_positive_mask
@@ -153,7 +153,7 @@ class FBeta(F1):
     name = "fbeta"
 
     def __init__(self, beta: float = 1.0) -> None:
-        self._square = check_positive_number(beta, "beta") ** 2
+        self._square = check_positive(beta, "beta") ** 2
         self.beta = beta
 
 
@@ -250,7 +250,7 @@ class QMeasure(ConfusionMeasure):
     is_monotone = False
 
     def __init__(self, beta: float = 1.0) -> None:
-        check_positive_number(beta, "beta")
+        check_positive(beta, "beta")
         self.beta = beta
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
