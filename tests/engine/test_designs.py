@@ -291,5 +291,5 @@ def test_operators_that_are_no_designs(operator, product, message):
 
 
 def test_B_must_be_above_zero():
-    with pytest.raises(InvalidInputError, match="B must be above 0: got -1"):
+    with pytest.raises(InvalidInputError, match="B must be a finite number above 0: got -1"):
         augment(X, auxiliary=X[:, :1], B=-1)

@@ -18,7 +18,7 @@ from scipy import sparse
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import ArrayLike, FloatArray, IntArray, NDArray
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, check_positive
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
@@ -542,9 +542,7 @@ def augment(
     """
     parts, factors = [as_design(phi)], [1.0]
     if auxiliary is not None:
-        if not B > 0:
-            raise InvalidInputError(f"B must be above 0: got {B!r}.")
-        parts, factors = [as_design(auxiliary), *parts], [B**-0.5, *factors]
+        parts, factors = [as_design(auxiliary), *parts], [check_positive(B, "B") ** -0.5, *factors]
     if bias is not None:
         parts, factors = [*parts, OnesColumn(parts[0].shape[0])], [*factors, bias]
     return parts[0] if len(parts) == 1 else AugmentedDesign(parts, factors)

@@ -7,8 +7,7 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 from ..engine import Cut, Oracle
 from ._base import Measure
 from ._binned import BinnedConfusionOracle, BinnedPairOracle, Binner
-from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, ratio
-from ._formula import Formula
+from ._confusion import ConfusionMeasure, ConstrainedMeasure, Formula, FunctionMeasure, ratio
 from ._labels import ClassTotals, GroupedLabels, Labels, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
