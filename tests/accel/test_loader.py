@@ -41,16 +41,15 @@ def test_a_kernel_takes_write_protected_arrays_but_no_other_types():
         take(table.astype(np.float32), slots, table, out)
 
 
-def test_small_problems_are_not_compiled_unless_the_bits_are_the_same():
+def test_small_problems_are_not_compiled():
     pytest.importorskip("numba")
     assert loader.load_kernels(loader.MIN_STEPS - 1) is None
-    assert loader.load_kernels(1, same_bits=True) is not None
 
 
 def test_small_problems_do_not_import_numba():
     code = (
         "import sys; from capo._accel import loader\n"
-        "assert loader.load_kernels(1, same_bits=True) is None and 'numba' not in sys.modules"
+        "assert loader.load_kernels(1) is None and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -77,7 +76,7 @@ def test_small_problems_do_not_report_a_broken_numba(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(loader, "_import_kernels", lambda: (None, "broken"))
     with warnings.catch_warnings(action="error"):
-        assert loader.load_kernels(1, same_bits=True) is None
+        assert loader.load_kernels(1) is None
 
 
 def test_numpy_is_used_without_numba(monkeypatch):

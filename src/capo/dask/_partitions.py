@@ -361,8 +361,7 @@ def divide_rows(
 
 
 def _count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
-    positive = check_labels(y) == classes[1]
-    return np.array([[np.count_nonzero(~positive), np.count_nonzero(positive)]])
+    return np.bincount(check_labels(y) == classes[1], minlength=2)[np.newaxis]
 
 
 def allocate_sample(counts: IntArray, size: int) -> IntArray:

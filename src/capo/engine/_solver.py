@@ -357,7 +357,9 @@ class CuttingPlane:
         self._work = {"n_oracle_calls": 0, "n_matvecs": 0, "n_rmatvecs": 0}
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
-        self._search = _search_within(oracle, FIRST_CUT_ERROR)
+        # An oracle that is faster if its cuts may lie below R by an error, where there is one.
+        self._within: Callable[[float], Oracle] = getattr(oracle, "within", lambda error: oracle)
+        self._search = self._within(FIRST_CUT_ERROR)
         with single_threaded_blas:
             self._rounding = RoundingErrors(self.design, self._slopes.error_factor)
             self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
@@ -405,7 +407,7 @@ class CuttingPlane:
         C, tol = check_C(C), check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
         with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
-            self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
+            self._search = self._within(CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
 
     def _solve(self, C: float, tol: float, max_iter: int, callback: Callback | None) -> Solution:
@@ -536,12 +538,6 @@ class CuttingPlane:
         slot = self._bundle.add(slope, cut.loss, cut.coef)
         if self._cut_coefs is not None:
             self._cut_coefs[slot] = cut.coef
-
-
-def _search_within(oracle: Oracle, error: float) -> Oracle:
-    """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
-    within: Callable[[float], Oracle] | None = getattr(oracle, "within", None)
-    return oracle if within is None else within(error)
 
 
 def check_C(value: float) -> float:

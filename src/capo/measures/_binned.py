@@ -63,7 +63,7 @@ class Binner:
         self.margin, self.with_totals, n_rows = margin, with_totals, len(labels.positive)
         self.positive = np.ascontiguousarray(labels.positive)
         self.weight = np.empty(0) if labels.weight is None else np.ascontiguousarray(labels.weight)
-        self._kernels = load_kernels(STEPS_PER_ROW * n_rows, same_bits=True)
+        self._kernels = load_kernels(STEPS_PER_ROW * n_rows)
         self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if self._kernels is None else np.int32)
         self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 

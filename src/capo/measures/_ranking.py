@@ -244,7 +244,15 @@ class PrecisionOracle(LabeledOracle):
         self.labels = labels
         pos, neg = labels.pos, labels.neg
         self.step = neg.atom_mass / pos.atom_mass
-        self.plan = _halving_plan(neg.n_atoms)
+        # Steps of divide and conquer over 1..n: arrays (middle, left, right), with known ends.
+        self.plan: list[tuple[IntArray, IntArray, IntArray]] = []
+        left, right = np.array([0]), np.array([neg.n_atoms + 1])
+        while (right - left > 1).any():
+            wide = right - left > 1
+            left, right = left[wide], right[wide]
+            middle = (left + right) // 2
+            self.plan.append((middle, left, right))
+            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         self.harmonic = None
         if self.step == 1.0:
             self.harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, pos.n_atoms + neg.n_atoms + 1)))
@@ -298,19 +306,3 @@ class PrecisionOracle(LabeledOracle):
         return after * (digamma(n_pos + 1 + after) - digamma(i + 1 + after)) - before * (
             digamma(n_pos + 1 + before) - digamma(i + 1 + before)
         )
-
-
-def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:
-    """Steps of divide and conquer over 1..count: arrays (middle, left, right), with known ends."""
-    plan = []
-    left, right = np.array([0]), np.array([count + 1])
-    while left.size:
-        middle = (left + right) // 2
-        inside = middle > left
-        left, right, middle = left[inside], right[inside], middle[inside]
-        if middle.size:
-            plan.append((middle, left, right))
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        wide = right - left > 1
-        left, right = left[wide], right[wide]
-    return plan
