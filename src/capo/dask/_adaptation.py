@@ -263,8 +263,8 @@ class DistributedOracle:
         self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def __call__(self, v: FloatArray) -> Cut:
-        scores = self.blocks.map(score_rows, v)
-        rows, bins = scores.persist_and_reduce(ScoreBins.merge, ScoreBins.from_rows, self.edges)
+        rows = self.blocks.map(score_rows, v).persist()
+        bins = bin_scores(rows, self.edges)
         for number in range(MAX_SPLITS + 1):
             cut, shares = bound_risk(self.measure, self.totals, bins)
             edges = split_bins(self.edges, bins, shares, N_NEW_EDGES)

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight
 from ..engine import Iteration, Solution, Status
@@ -120,7 +120,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return _use_int32_indices(X), np.asarray(y)
 
     def _validate_predict_data(self, X: ArrayLike) -> Any:
-        """Check rows to predict against the columns seen in `fit`."""
+        """Check that the model is fitted, and rows to predict against the columns seen in `fit`."""
+        check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
         check_numbers(X)
         return _use_int32_indices(X)
