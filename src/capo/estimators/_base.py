@@ -83,11 +83,12 @@ def reject_confidence(measure: Any, estimator: Any) -> None:
 
 
 def reject_row_prices(measure: Measure) -> None:
-    """Raise an error if the measure has prices of each row, which do not follow the rows into folds."""
+    """Raise an error if the measure has prices of each row, which do not follow the rows into parts."""
     if isinstance(measure, Cost) and measure.per_row:
         raise InvalidInputError(
-            "a measure with prices of each row cannot be used with rows that are split into folds: pass "
-            "cost_fp, cost_fn and benefit_tp to the fit of CAPOClassifier('cost') instead."
+            f"{' and '.join(measure.per_row)} of single rows cannot be used with rows that are split into "
+            "folds or partitions: pass the prices to the fit of CAPOClassifier('cost') instead, or use "
+            "'accuracy' with the costs as sample_weight."
         )
 
 

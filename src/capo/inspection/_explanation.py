@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
 from ..learning.folds import check_groups, split_folds
+from ..measures import Labels
 from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
@@ -488,11 +489,7 @@ def importance(
     X = as_table(X)
     random, n_total_rows = check_random_state(random_state), int(X.shape[0])
     group = None if groups is None else check_groups(groups, n_total_rows)
-    weight = np.ones(n_total_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_total_rows,):
-        raise InvalidInputError(
-            f"sample_weight must have one number per row: got shape {weight.shape} for {n_total_rows} rows."
-        )
+    weight = Labels.from_arrays(np.zeros(n_total_rows), sample_weight, both_classes=False).mass
     labeled = ComparedRows(X, np.asarray(y), None if sample_weight is None else weight, group)
     parts = _make_parts(model, labeled, cv, random, on_progress)
     fitted = parts[0][0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Labels, Measure
@@ -93,6 +94,7 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     Summary
         Out-of-fold scores and notes.
     """
+    check_is_fitted(model)
     kind = target_type(model)
     lines = [
         SummaryLine(name, score.value, score.std, float(np.mean(model.auxiliary_weights_[name])), False)
