@@ -30,8 +30,10 @@ A fit that does not reach its tolerance issues scikit-learn's `sklearn.exception
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 __all__ = [
@@ -152,3 +154,10 @@ def list_labels(labels: Sequence[Any]) -> str:
     """Return the first labels of a target for a message."""
     more = ", ..." if len(labels) > MAX_LISTED_LABELS else ""
     return ", ".join(repr(label) for label in labels[:MAX_LISTED_LABELS]) + more
+
+
+def check_positive(value: object, name: str) -> float:
+    """Return a number as a float, or raise an error unless it is finite and above 0."""
+    if not (isinstance(value, Real) and 0.0 < float(value) < math.inf):
+        raise InvalidInputError(f"{name} must be a finite number above 0: got {value!r}.")
+    return float(value)

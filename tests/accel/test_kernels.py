@@ -8,12 +8,11 @@ from hypothesis.extra import numpy as hnp
 
 from capo import measures
 from capo._accel import loader
-from capo.engine import Status, _line_search, as_design, augment, minimize, relative_error
+from capo.engine import Status, as_design, augment, minimize, relative_error
 from capo.measures import Binner, Labels
 
 pytest.importorskip("numba")
 
-lengths = st.integers(0, 40)
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-300, 1e15])
 
 
@@ -32,52 +31,6 @@ def without_kernels(function, *args):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CAPO_NUMBA", "0")
         return function(*args)
-
-
-def in_blocks(function, *args):
-    """Call a function of vectors with kernels, and without them, on blocks of 7 numbers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_line_search, "MAX_UNDIVIDED", 3)
-        patch.setattr(_line_search, "BLOCK_LENGTH", 7)
-        return function(*args), without_kernels(function, *args)
-
-
-@given(st.data(), lengths, numbers)
-def test_scaled_sums_are_the_same_bits(data, length, factor):
-    a, b = data.draw(vectors(length)), data.draw(vectors(length))
-
-    def add():
-        return _line_search.add_multiple(a, b, factor, np.empty(length))
-
-    np.testing.assert_array_equal(*in_blocks(add), strict=True)
-    inside = b.copy()
-    np.testing.assert_array_equal(add(), _line_search.add_multiple(a, inside, factor, inside))
-
-
-@given(st.data(), lengths)
-def test_changes_are_the_same(data, length):
-    few = st.sampled_from([0.0, -0.0, 1.0, 2.5])
-    a, b = data.draw(vectors(length, few)), data.draw(vectors(length, few))
-    compiled, expected = in_blocks(_line_search.changed_rows, a, b)
-    np.testing.assert_array_equal(compiled[0], expected[0])
-    np.testing.assert_array_equal(compiled[0], np.flatnonzero(a != b))
-    np.testing.assert_array_equal(compiled[1], expected[1])
-    np.testing.assert_array_equal(compiled[1], (a - b)[a != b])
-
-
-@given(st.data(), lengths)
-def test_inner_products_are_within_the_rounding_errors(data, length):
-    a, b, c = (data.draw(vectors(length)) for _ in range(3))
-    one, two = (in_blocks(_line_search.inner_products, a, *others)[0] for others in ((b,), (b, c)))
-    for other, compiled in zip((b, b, c), one + two, strict=True):
-        error = 2.0 * relative_error(length) * float(np.abs(a) @ np.abs(other))
-        assert compiled == pytest.approx(float(a @ other), rel=0.0, abs=error)
-
-
-def test_vectors_of_other_types_are_left_to_numpy():
-    a, b = np.arange(50.0), np.ones(100)[::2]
-    assert in_blocks(_line_search.inner_products, a, b) == ([1225.0], [1225.0])
-    assert in_blocks(_line_search.inner_products, a.astype(np.float32), b) == ([1225.0], [1225.0])
 
 
 @given(
@@ -122,8 +75,8 @@ def test_products_with_float32_are_within_the_rounding_errors(data, n_rows, n_co
             (design.matvec(v), exact @ v, size @ np.abs(v)),
             (design.rmatvec(coef), coef @ exact, np.abs(coef) @ size),
             (design.rmatvec_rows(rows, coef[rows]), coef[rows] @ exact[rows], np.abs(coef) @ size),
-            (design.abs_matvec(v), size @ np.abs(v), size @ np.abs(v)),
-            (design.abs_rmatvec(coef), np.abs(coef) @ size, np.abs(coef) @ size),
+            (design.matvec(v, absolute=True), size @ np.abs(v), size @ np.abs(v)),
+            (design.rmatvec(coef, absolute=True), np.abs(coef) @ size, np.abs(coef) @ size),
         ]
     for found, expected, bound in products:
         assert found.dtype == np.float64
@@ -165,20 +118,3 @@ def test_kernels_release_the_lock_of_the_interpreter():
     kernels = [each for each in vars(loader.load_kernels(1)).values() if hasattr(each, "targetoptions")]
     assert kernels
     assert all(each.targetoptions["nogil"] for each in kernels)
-
-
-@given(st.data(), st.integers(2, 40), st.booleans())
-def test_hinges_are_the_same_bits_but_for_the_sum(data, length, weighted):
-    scores = data.draw(vectors(length, st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])))
-    y = np.r_[True, False, data.draw(hnp.arrays(bool, length - 2))]
-    weight = np.r_[1.0, 0.3, data.draw(vectors(length - 2, st.sampled_from([0.0, 0.3, 2.5])))]
-    measure = measures.get("balanced_accuracy")
-
-    def search():
-        return measure.oracle(y, weight if weighted else None)(scores)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capo.measures._linear.TASK_ROWS", 7)
-        compiled, expected = search(), without_kernels(search)
-    np.testing.assert_array_equal(compiled.coef, expected.coef)
-    assert compiled.loss == pytest.approx(expected.loss, rel=1e-14, abs=1e-16)

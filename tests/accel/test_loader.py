@@ -26,32 +26,30 @@ def _fresh(monkeypatch):
 def test_large_problems_are_compiled():
     pytest.importorskip("numba")
     kernels = loader.load_kernels(loader.MIN_STEPS)
-    out = np.empty(2)
-    kernels.add_scaled(np.array([1.0, 2.0]), np.array([10.0, 20.0]), 0.5, out)
-    assert out.tolist() == [6.0, 12.0]
+    kernels.take(np.array([10.0, 20.0]), np.array([1, 0], np.int32), np.empty(0), out := np.empty(2))
+    assert out.tolist() == [20.0, 10.0]
 
 
 def test_a_kernel_takes_write_protected_arrays_but_no_other_types():
     pytest.importorskip("numba")
-    add_scaled = loader.load_kernels(loader.MIN_STEPS).add_scaled
-    a = np.array([1.0, 2.0])
-    a.flags.writeable = False
-    add_scaled(a, a, 1.0, out := np.empty(2))
+    take = loader.load_kernels(loader.MIN_STEPS).take
+    table, slots = np.array([1.0, 2.0]), np.array([1, 1], np.int32)
+    table.flags.writeable = False
+    take(table, slots, table, out := np.empty(2))
     assert out.tolist() == [2.0, 4.0]
     with pytest.raises(TypeError, match="No matching definition"):
-        add_scaled(a.astype(np.float32), a, 1.0, out)
+        take(table.astype(np.float32), slots, table, out)
 
 
-def test_small_problems_are_not_compiled_unless_the_bits_are_the_same():
+def test_small_problems_are_not_compiled():
     pytest.importorskip("numba")
     assert loader.load_kernels(loader.MIN_STEPS - 1) is None
-    assert loader.load_kernels(1, same_bits=True) is not None
 
 
 def test_small_problems_do_not_import_numba():
     code = (
         "import sys; from capo._accel import loader\n"
-        "assert loader.load_kernels(1, same_bits=True) is None and 'numba' not in sys.modules"
+        "assert loader.load_kernels(1) is None and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -78,7 +76,7 @@ def test_small_problems_do_not_report_a_broken_numba(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(loader, "_import_kernels", lambda: (None, "broken"))
     with warnings.catch_warnings(action="error"):
-        assert loader.load_kernels(1, same_bits=True) is None
+        assert loader.load_kernels(1) is None
 
 
 def test_numpy_is_used_without_numba(monkeypatch):

@@ -65,7 +65,7 @@ def refused(capsys, sentence, *arguments):
             ("-m", "fbeta", "--measure-arg", "beta=2", "--measure-arg", "beta=3"),
             "--measure-arg gives 'beta' more than once",
         ),
-        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=-1"), "beta must be a number above 0"),
+        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=-1"), "beta must be a finite number above 0"),
         (GOOD, ("-m", "fbeta", "--measure-arg", "k=1"), "measure 'fbeta' has no parameter 'k'"),
         (GOOD, ("-a", "lgmb"), "there is no auxiliary 'lgmb'. Did you mean 'lgbm'?"),
         (GOOD, ("-a", ","), "--auxiliaries needs at least one of"),

@@ -48,8 +48,8 @@ def test_products_of_absolute_values(matrix):
     v, c, auxiliary = RNG.normal(size=X.shape[1] + 2), RNG.normal(size=len(X)), RNG.normal(size=(len(X), 1))
     whole = np.abs(np.hstack([auxiliary / 2.0, X, np.full((len(X), 1), 3.0)]))
     design = augment(matrix, auxiliary=auxiliary, B=4.0, bias=-3.0)
-    np.testing.assert_allclose(design.abs_matvec(v), whole @ np.abs(v), rtol=1e-6)
-    np.testing.assert_allclose(design.abs_rmatvec(c), whole.T @ np.abs(c), rtol=1e-6)
+    np.testing.assert_allclose(design.matvec(v, absolute=True), whole @ np.abs(v), rtol=1e-6)
+    np.testing.assert_allclose(design.rmatvec(c, absolute=True), whole.T @ np.abs(c), rtol=1e-6)
 
 
 @pytest.mark.parametrize("matrix", [*DENSE.values(), *SPARSE.values()], ids=[*DENSE, *SPARSE])
@@ -79,7 +79,12 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypat
     design, results = as_design(np.asarray(X, dtype=dtype, order=order)), []
     for n_threads in (1, 2, 3):
         use_threads(n_threads)
-        products = (design.matvec(v), design.rmatvec(c), design.abs_matvec(v), design.abs_rmatvec(c))
+        products = (
+            design.matvec(v),
+            design.rmatvec(c),
+            design.matvec(v, absolute=True),
+            design.rmatvec(c, absolute=True),
+        )
         results.append((*products, design.rmatvec_rows(rows, c[rows])))
     for others in results[1:]:
         for first, other in zip(results[0], others, strict=True):
@@ -89,16 +94,16 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypat
 def test_products_of_absolute_values_in_blocks():
     design = from_blocks(lambda: (X[:1500], sparse.csr_array(X[1500:])), X.shape)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
-    np.testing.assert_allclose(design.abs_matvec(v), np.abs(X) @ np.abs(v))
-    np.testing.assert_allclose(design.abs_rmatvec(c), np.abs(X).T @ np.abs(c))
+    np.testing.assert_allclose(design.matvec(v, absolute=True), np.abs(X) @ np.abs(v))
+    np.testing.assert_allclose(design.rmatvec(c, absolute=True), np.abs(X).T @ np.abs(c))
 
 
 def test_an_operators_absolute_values_are_estimated_from_above():
     design, v, c = as_design(aslinearoperator(X)), RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
     exact = np.abs(X).T @ np.abs(c)
-    assert (design.abs_rmatvec(c) > 0.3 * exact).all()
-    assert (design.abs_rmatvec(c) < 10 * exact).all()
-    assert np.mean(design.abs_matvec(v) >= 0.3 * (np.abs(X) @ np.abs(v))) > 0.95
+    assert (design.rmatvec(c, absolute=True) > 0.3 * exact).all()
+    assert (design.rmatvec(c, absolute=True) < 10 * exact).all()
+    assert np.mean(design.matvec(v, absolute=True) >= 0.3 * (np.abs(X) @ np.abs(v))) > 0.95
 
 
 def test_float32_is_summed_in_float64():
@@ -286,5 +291,5 @@ def test_operators_that_are_no_designs(operator, product, message):
 
 
 def test_B_must_be_above_zero():
-    with pytest.raises(InvalidInputError, match="B must be above 0: got -1"):
+    with pytest.raises(InvalidInputError, match="B must be a finite number above 0: got -1"):
         augment(X, auxiliary=X[:, :1], B=-1)

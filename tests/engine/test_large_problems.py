@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from capo import measures
-from capo.engine import CuttingPlane, Status, _solver, as_design, augment, minimize
+from capo.engine import CuttingPlane, Status, _line_search, _solver, as_design, augment, minimize
 
 
 def make_data(n, seed=0):
@@ -22,7 +23,7 @@ class CountedRows:
 
     def __init__(self, X):
         self.design = as_design(X)
-        self.shape, self.matvec, self.abs_rmatvec = X.shape, self.design.matvec, self.design.abs_rmatvec
+        self.shape, self.matvec = X.shape, self.design.matvec
         self.n_full = self.n_partial = 0
 
     def rmatvec(self, coef):
@@ -32,6 +33,27 @@ class CountedRows:
     def rmatvec_rows(self, rows, values):
         self.n_partial += 1
         return self.design.rmatvec_rows(rows, values)
+
+
+few_numbers = st.sampled_from([0.0, -0.0, 1.0, 2.5, -1e300, 1e15])
+
+
+@given(st.integers(0, 40), st.data(), few_numbers)
+def test_long_vectors_are_added_compared_and_multiplied_in_blocks(length, data, factor):
+    a, b = (data.draw(hnp.arrays(np.float64, length, elements=few_numbers)) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore", invalid="ignore"):
+        patch.setattr(_line_search, "MAX_UNDIVIDED", 3)
+        patch.setattr(_line_search, "BLOCK_LENGTH", 7)
+        inside = b.copy()
+        np.testing.assert_array_equal(_line_search.add_multiple(a, inside, factor, inside), a + factor * b)
+        for other in (b, None):
+            rows, changes = _line_search.changed_rows(a, other)
+            difference = a - (0.0 if other is None else other)
+            np.testing.assert_array_equal(rows, np.flatnonzero(difference))
+            np.testing.assert_array_equal(changes, difference[rows])
+        small, products = np.clip(a, -10.0, 10.0), (np.clip(b, -10.0, 10.0), np.arange(2.0 * length)[::2])
+        found = _line_search.inner_products(small, *products)
+    assert found == pytest.approx([float(small @ each) for each in products], abs=1e-9)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]), min_size=1, max_size=40), st.booleans())

@@ -173,7 +173,7 @@ def test_operators_are_refused_where_rows_are_needed(estimator):
 
 
 def test_costs_per_row_are_refused_with_the_way_out():
-    with pytest.raises(InvalidInputError, match="pass cost_fp, cost_fn and benefit_tp to the fit"):
+    with pytest.raises(InvalidInputError, match="pass the prices to the fit"):
         light(measures.get("cost", cost_fp=np.ones(len(Y)), cost_fn=np.ones(len(Y)))).fit(X, Y)
 
 

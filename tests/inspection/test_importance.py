@@ -238,6 +238,8 @@ def test_errors():
         importance(model, csr_matrix((50, 1001)), y, measure="f1")
     with pytest.raises(InvalidInputError, match=r"sample_weight must have one number per row: got shape"):
         importance(model, X, y, measure="f1", sample_weight=np.ones(49))
+    with pytest.raises(InvalidInputError, match=r"sample_weight must not be negative: the smallest is -1"):
+        importance(model, X, y, measure="f1", sample_weight=-np.ones(len(y)))
     with pytest.raises(InvalidInputError, match="columns is empty"):
         importance(model, X, y, measure="f1", columns=[])
 

@@ -80,8 +80,8 @@ def test_names_are_sorted_and_all_can_be_made():
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("fbeta", {"beta": 0}, "beta must be a number above 0"),
-        ("q_measure", {"beta": -1}, "beta must be a number above 0"),
+        ("fbeta", {"beta": 0}, "beta must be a finite number above 0"),
+        ("q_measure", {"beta": -1}, "beta must be a finite number above 0"),
         ("fbeta", {"gamma": 1}, "no parameter 'gamma': it takes beta"),
         ("f1", {"beta": 1}, "no parameter 'beta': it takes no parameters"),
         ("precision_at_k", {"k": 0}, "k must be an integer of at least 1"),
@@ -99,7 +99,7 @@ def test_names_are_sorted_and_all_can_be_made():
         ("partial_auc", {"min_fpr": 0.5, "max_fpr": 0.2}, "0 <= min_fpr < max_fpr <= 1"),
         ("cost", {"cost_fp": -1}, "costs must be finite numbers, not negative"),
         ("cost", {"cost_fp": 0, "cost_fn": 0}, "not all zero"),
-        ("fbeta", {"beta": "2"}, "beta must be a number above 0: got '2'"),
+        ("fbeta", {"beta": "2"}, "beta must be a finite number above 0: got '2'"),
         ("partial_auc", {"max_fpr": None}, "0 <= min_fpr < max_fpr <= 1"),
         ("recall_at_precision", {"penalty": "x"}, "penalty must be above 0"),
         ("cost", {"cost_fp": "a"}, "costs must be finite numbers"),

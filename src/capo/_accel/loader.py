@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import warnings
 from functools import cache
 from importlib import import_module
@@ -21,16 +20,13 @@ MIN_STEPS = 2**30
 logger = logging.getLogger("capo")
 
 
-def load_kernels(n_steps: float, *, same_bits: bool = False) -> ModuleType | None:
+def load_kernels(n_steps: float) -> ModuleType | None:
     """The module of compiled kernels, or None if NumPy is to be used.
 
     Parameters
     ----------
     n_steps : float
         About how many steps the loops have, all calls together: `MIN_STEPS` and more are compiled.
-    same_bits : bool, default=False
-        Whether the kernels give the same result as NumPy to the last bit. Then they are used for small
-        problems too, if Numba has been imported before: the result does not depend on it.
 
     Returns
     -------
@@ -44,13 +40,10 @@ def load_kernels(n_steps: float, *, same_bits: bool = False) -> ModuleType | Non
     >>> load_kernels(n_steps=1000) is None
     True
     """
-    if os.environ.get(SWITCH, "").strip().lower() in OFF:
-        return None
-    is_large = n_steps >= MIN_STEPS
-    if not is_large and not (same_bits and "numba" in sys.modules):
+    if n_steps < MIN_STEPS or os.environ.get(SWITCH, "").strip().lower() in OFF:
         return None
     kernels, error = _import_kernels()
-    if error and is_large:
+    if error:
         _warn_once(error)
     return kernels
 

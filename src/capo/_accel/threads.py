@@ -41,25 +41,21 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
     if n_threads == 1:
         return [function(item) for item in items]
     results: dict[int, Result] = {}
-    positions = deque(range(len(items)))  # one task per thread that takes items is faster than one per item
+    remaining = iter(range(len(items)))  # one task per thread that takes items is faster than one per item
 
     def work() -> None:
         try:
-            while True:
-                try:
-                    position = positions.popleft()
-                except IndexError:
-                    return
+            for position in remaining:
                 results[position] = function(items[position])
         finally:
-            positions.clear()  # after an error the other threads stop too
+            deque(remaining, maxlen=0)  # after an error the other threads stop too
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             for done in [pool.submit(work) for _ in range(n_threads)]:
                 done.result()
         finally:
-            positions.clear()  # and after Ctrl-C
+            deque(remaining, maxlen=0)  # and after Ctrl-C
     return [results[position] for position in range(len(items))]
 
 

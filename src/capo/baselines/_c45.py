@@ -522,7 +522,6 @@ class C45Classifier(WeightedClassifier):
         ndarray of shape (n_samples, 2)
             Probabilities, in the order of `classes_`.
         """
-        check_is_fitted(self)
         table = self._validate_predict_data(X)
         share = np.empty(table.shape[0])
         for leaf, rows in self._tree.routes(0, np.arange(len(share)), column_reader(table)):

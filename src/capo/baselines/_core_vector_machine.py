@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import ProgressLogger, WeightedClassifier
@@ -155,8 +154,16 @@ class CoreVectorMachine(WeightedClassifier):
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)
         problem = BallProblem(kernel, X, positive, self.C * weight)
-        ball, self.excess_, self.n_iter_ = self._enclose(problem)
-        self.radius_ = problem.radius(ball)
+        progress, random = ProgressLogger(self.verbose), check_random_state(self.random_state)
+        core = problem.initial_core(random)
+        for n_iter in range(1, self.max_iter + 1):
+            ball = problem.smallest_ball(core, self.tol)
+            outside, excess = self._furthest_rows(problem, ball, random)
+            progress.log("iteration %d: %d core vectors, excess %.3g", n_iter, len(ball.rows), excess)
+            if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
+                break
+            core = np.union1d(ball.rows, outside)
+        self.radius_, self.excess_, self.n_iter_ = problem.radius(ball), excess, n_iter
         self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.squared_norm
         if self.excess_ > self.tol:
             warnings.warn(
@@ -180,39 +187,23 @@ class CoreVectorMachine(WeightedClassifier):
         self.support_vectors_, self.dual_coef_ = X[ball.rows], coef[None, :]
         self.intercept_ = np.array([coef.sum()])
 
-    def _enclose(self, problem: BallProblem) -> tuple[Ball, float, int]:
-        """A ball around all rows, from growing core sets; the largest excess of a row, and the iterations."""
-        progress = ProgressLogger(self.verbose)
-        random = check_random_state(self.random_state)
-        core = problem.initial_core(random)
-        for n_iter in range(1, self.max_iter + 1):
-            ball = problem.smallest_ball(core, self.tol)
-            outside, excess = self._furthest_rows(problem, ball, random)
-            progress.log("iteration %d: %d core vectors, excess %.3g", n_iter, len(ball.rows), excess)
-            if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
-                break
-            core = np.union1d(ball.rows, outside)
-        return ball, excess, n_iter
-
     def _furthest_rows(
         self, problem: BallProblem, ball: Ball, random: np.random.RandomState
     ) -> tuple[IntArray, float]:
         """The rows furthest outside the ball, and the relative distance of the furthest one.
 
-        Candidates are found in single precision and checked in double precision. Only a check of all
-        rows in double precision can find that no row is outside.
+        Only a check of all rows can find that no row is outside; a sample finds most of those that are.
         """
         n, n_sample = len(problem.sign), max(MIN_SAMPLE, SAMPLE_FACTOR * len(ball.rows))
         rows = random.choice(n, n_sample, replace=False) if n_sample < n else np.arange(n)
-        excess = problem.excess(ball, rows, problem.X_single)
+        excess = problem.excess(ball, rows)
         if n_sample < n and np.mean(excess > self.tol) <= MAX_SHARE_OUTSIDE:
             rows = np.arange(n)
-            excess = problem.excess(ball, rows, problem.X_single)
-        for candidates in (rows[_furthest(excess, self.tol, len(ball.rows))], np.arange(n)):
-            excess = problem.excess(ball, candidates, problem.X)
-            if excess.max(initial=0.0) > self.tol:
-                break
-        return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
+            excess = problem.excess(ball, rows)
+        outside = np.flatnonzero(excess > self.tol)
+        n_added = max(N_INITIAL, int(MAX_GROWTH * len(ball.rows)))
+        furthest = outside[np.argsort(-excess[outside], kind="stable")[:n_added]]
+        return rows[furthest], float(excess.max())
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0.
@@ -227,9 +218,9 @@ class CoreVectorMachine(WeightedClassifier):
         ndarray of shape (n_samples,)
             Decision values.
         """
-        check_is_fitted(self)
+        rows = self._validate_predict_data(X)
         center = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
-        return np.asarray(center(self._validate_predict_data(X)) + self.intercept_[0])
+        return np.asarray(center(rows) + self.intercept_[0])
 
 
 class BallProblem:
@@ -241,7 +232,6 @@ class BallProblem:
 
     def __init__(self, kernel: Kernel, X: Any, positive: BoolArray, C: FloatArray) -> None:
         self.kernel, self.X, self.sign, self.slack = kernel, X, np.where(positive, 1.0, -1.0), 1.0 / C
-        self.X_single = X.astype(np.float32)
         self.squared_norms = kernel.diagonal(X) + 1.0 + self.slack
         self.max_squared_norm = float(self.squared_norms.max())
 
@@ -270,20 +260,13 @@ class BallProblem:
         """The ball's radius."""
         return float(np.sqrt(self.max_squared_norm - ball.squared_norm))
 
-    def excess(self, ball: Ball, rows: IntArray, X: Any) -> FloatArray:
-        """Distances of these rows from the ball relative to its radius, in the precision of X."""
+    def excess(self, ball: Ball, rows: IntArray) -> FloatArray:
+        """Distances of these rows from the ball relative to its radius."""
         coef = self.sign[ball.rows] * ball.weights
-        center = KernelExpansion(self.kernel, X[ball.rows], coef.astype(X.dtype))
-        inner = self.sign[rows] * (center(X[rows]) + coef.sum())
+        center = KernelExpansion(self.kernel, self.X[ball.rows], coef)
+        inner = self.sign[rows] * (center(self.X[rows]) + coef.sum())
         weights = np.zeros(len(self.sign))
         weights[ball.rows] = ball.weights
         inner += self.slack[rows] * weights[rows]
         distance = np.sqrt(self.max_squared_norm + ball.squared_norm - 2.0 * inner)
         return np.asarray(distance / self.radius(ball) - 1.0)
-
-
-def _furthest(excess: FloatArray, tol: float, core_size: int) -> IntArray:
-    """Positions of the largest excesses above `tol`, as many as the core set may grow by."""
-    outside = np.flatnonzero(excess > tol)
-    max_rows = max(N_INITIAL, int(MAX_GROWTH * core_size))
-    return outside[np.argsort(-excess[outside], kind="stable")[:max_rows]]

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_memory
 
 from .. import measures
 from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, StrOptions
@@ -210,7 +210,6 @@ class CostSVMClassifier(MeasureClassifier):
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0."""
-        check_is_fitted(self)
         rows = self._validate_predict_data(X)
         if issparse(rows) and not self._fitted_to_sparse:  # scikit-learn's SVC needs what it was fitted to
             rows = rows.toarray()

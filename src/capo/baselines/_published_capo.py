@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
 from .._compat import ArrayLike, Interval, StrOptions
@@ -190,7 +189,6 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
         capo.inspection.Summary
             Prints as a table.
         """
-        check_is_fitted(self)
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
 
 

@@ -23,7 +23,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import WeightedClassifier
@@ -187,7 +186,6 @@ class RBFNetworkClassifier(WeightedClassifier):
         ndarray of shape (n_samples, n_units)
             Memberships; each row sums to 1.
         """
-        check_is_fitted(self)
         return self._memberships(self._validate_predict_data(X))
 
     def _memberships(self, X: Any) -> FloatArray:

@@ -37,7 +37,7 @@ from ..exceptions import ConstraintWarning
 from ..learning.center import MIN_OUTPUT_STD, STACK_RIDGE, least_risk_scale
 from ..learning.combination import LinearCombination
 from ..learning.outputs import apply_scales, iter_row_blocks
-from ..measures import BinnedCut, ClassTotals, Cut, GroupedLabels, Measure
+from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 from ._partitions import Block, BlockSummary, Partitions, concatenate_tables
 
 #: Parts of the weight of new edges that are given by the bins' contributions to the error, by their mass and
@@ -172,7 +172,7 @@ def bin_scores(rows: Partitions, edges: FloatArray) -> ScoreBins:
     return bins
 
 
-def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> tuple[BinnedCut, FloatArray]:
+def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> tuple[Cut, FloatArray]:
     """Search the worst labeling of the bins' means and of their ends.
 
     Returns the cut, with one coefficient per unit of mass for each class and bin, and upper bounds of the
@@ -198,7 +198,7 @@ def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> tuple[
     spread = search(groups, end_mass[used], ends)
     shares = np.bincount(index[groups], -spread.coef * (ends - mean[groups]), minlength=bins.mass.shape[1])
     error = max(spread.value(ends) - cut.value(mean), 0.0)
-    return BinnedCut(per_mass, cut.loss, error), np.maximum(shares, 0.0)
+    return Cut(per_mass, cut.loss, error), np.maximum(shares, 0.0)
 
 
 def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_new: int) -> FloatArray:
@@ -262,9 +262,9 @@ class DistributedOracle:
         ratio = 1.0 + sum_error / relative_error(n_coef)
         self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
-    def __call__(self, v: FloatArray) -> BinnedCut:
-        scores = self.blocks.map(score_rows, v)
-        rows, bins = scores.persist_and_reduce(ScoreBins.merge, ScoreBins.from_rows, self.edges)
+    def __call__(self, v: FloatArray) -> Cut:
+        rows = self.blocks.map(score_rows, v).persist()
+        bins = bin_scores(rows, self.edges)
         for number in range(MAX_SPLITS + 1):
             cut, shares = bound_risk(self.measure, self.totals, bins)
             edges = split_bins(self.edges, bins, shares, N_NEW_EDGES)
@@ -274,7 +274,7 @@ class DistributedOracle:
         slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, cut.coef)
         self.edges = place_edges(bins, shares, N_EDGES)
         rounding_error = self.relative_error * (1.0 + float(self.slope_sizes @ np.abs(v)))
-        return BinnedCut(slope, cut.loss, cut.error + rounding_error)
+        return Cut(slope, cut.loss, cut.error + rounding_error)
 
 
 def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:

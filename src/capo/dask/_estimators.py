@@ -20,9 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import estimators, measures
 from .._compat import Interval, NDArray
 from ..engine import CuttingPlane, Iteration
-from ..exceptions import InvalidInputError
 from ..inspection import Summary
-from ..measures import Cost, Measure
+from ..measures import Measure
 from ..tables.targets import check_class_weights, positive_mask
 from ._adaptation import DistributedOracle, adapt_partitions, choose_threshold, fit_sample, make_inputs
 from ._partitions import BlockSummary, Partitions, divide_rows, find_classes, make_block, split_rows
@@ -123,17 +122,6 @@ def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any
     if values.ndim == 1:
         return pd.Series(values, index=X.index, name=method)
     return pd.DataFrame(values, index=X.index, columns=np.asarray(model.classes_))
-
-
-def resolve_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
-    """The measure, which must not have a parameter for each row."""
-    found = measures.get(measure)
-    if isinstance(found, Cost) and found.per_row:
-        raise InvalidInputError(
-            f"{' and '.join(found.per_row)} of single rows cannot be sent to the workers: use 'accuracy' "
-            "with the costs as sample_weight, or one number for each class."
-        )
-    return found
 
 
 class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
@@ -320,7 +308,8 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        measure = resolve_measure(self.measure)
+        measure = measures.get(self.measure)
+        estimators.reject_row_prices(measure)
         estimators.reject_confidence(measure, self)
         rows = split_rows(X, y, sample_weight, client=self.client)
         classes = find_classes(rows)

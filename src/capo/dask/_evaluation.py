@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
+from .. import measures
 from .._compat import FloatArray
+from ..estimators import reject_row_prices
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
 from ..learning.outputs import iter_row_blocks
 from ..measures import Measure
 from ..tables.targets import positive_mask
 from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
-from ._estimators import resolve_measure
 from ._partitions import Partitions, check_rows, split_rows
 
 #: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
@@ -77,7 +78,8 @@ def evaluate(
     >>> evaluation.estimates[0].value == model.score(X, y)
     True
     """
-    resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
+    resolved = measures.get(getattr(model, "measure_", "f1") if measure is None else measure)
+    reject_row_prices(resolved)
     rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
     negative, positive = map(str, negative_and_positive(model).tolist())
     groups = group_scores(rows)

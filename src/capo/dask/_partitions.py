@@ -123,26 +123,11 @@ class Partitions:
         Its shape depends on the number of partitions alone: so sums do not depend on the order in which
         tasks are finished.
         """
-        return self.map(function, *args)._merge(merge).compute()[0]
-
-    def _merge(self, merge: Callable[[list[Any]], Any]) -> Partitions:
-        level = self
+        level = self.map(function, *args)
         while len(level.parts) > 1:
             groups = [(level.keys[i : i + FAN_IN],) for i in range(0, len(level.parts), FAN_IN)]
             level = Partitions(groups, level.graph, self.client).map(merge)
-        return level
-
-    def persist_and_reduce(
-        self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any
-    ) -> tuple[Partitions, Any]:
-        """`persist` and `reduce`, on a cluster in one round of scheduling."""
-        if self.client is None:
-            persisted = self.persist()
-            return persisted, persisted.reduce(merge, function, *args)
-        merged = self.map(function, *args)._merge(merge)
-        *futures, result = self.client.get(merged.graph, [*self.keys, *merged.keys], sync=False)
-        graph = dict(zip(self.keys, futures, strict=True))
-        return Partitions(self.parts, graph, self.client), self.client.gather(result)
+        return level.compute()[0]
 
 
 def _store(value: Any, folder: str) -> str:
@@ -324,7 +309,7 @@ class BlockSummary(NamedTuple):
             (each.sum(), np.count_nonzero(each), np.count_nonzero(each != np.rint(each)))
             for each in (weight[~block.positive], weight[block.positive])
         ]
-        sums = block.design.abs_rmatvec(weight)
+        sums = block.design.rmatvec(weight, absolute=True)
         return cls(len(weight), np.array(counts, dtype=np.float64), sums, block.columns)
 
     @classmethod
@@ -361,8 +346,7 @@ def divide_rows(
 
 
 def _count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
-    positive = check_labels(y) == classes[1]
-    return np.array([[np.count_nonzero(~positive), np.count_nonzero(positive)]])
+    return np.bincount(check_labels(y) == classes[1], minlength=2)[np.newaxis]
 
 
 def allocate_sample(counts: IntArray, size: int) -> IntArray:

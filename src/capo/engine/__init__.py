@@ -1,18 +1,18 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
 
+from ._bundle import relative_error
 from ._designs import BoundedDesign, Design, IdentityDesign, as_design, augment, from_blocks, iter_row_slices
-from ._line_search import CutOracle
-from ._rounding import relative_error
-from ._solution import Iteration, Solution, Status
-from ._solver import CuttingPlane, check_C, minimize, minimize_path
+from ._line_search import Cut, Oracle
+from ._solver import CuttingPlane, Iteration, Solution, Status, check_C, minimize, minimize_path
 
 __all__ = [
     "BoundedDesign",
-    "CutOracle",
+    "Cut",
     "CuttingPlane",
     "Design",
     "IdentityDesign",
     "Iteration",
+    "Oracle",
     "Solution",
     "Status",
     "as_design",

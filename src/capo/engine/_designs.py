@@ -18,7 +18,7 @@ from scipy import sparse
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import ArrayLike, FloatArray, IntArray, NDArray
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, check_positive
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
@@ -71,20 +71,12 @@ class BoundedDesign(ABC):
     shape: tuple[int, int]
 
     @abstractmethod
-    def matvec(self, v: FloatArray) -> FloatArray:
-        """``A v``: one score per row."""
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """``A v``, one score per row, or ``|A| |v|``."""
 
     @abstractmethod
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' coef``: one number per coefficient."""
-
-    @abstractmethod
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|``."""
-
-    @abstractmethod
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``."""
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """``A' coef``, one number per coefficient, or ``|A|' |coef|``."""
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """``A[rows]' values``: the product with the transpose of some rows, each of which occurs once."""
@@ -140,34 +132,17 @@ class DenseDesign(BoundedDesign):
         # BLAS would copy some rows of an array in Fortran order.
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
         self._tasks = list(iter_row_slices(X.shape[0], X.shape[1], max(task_size, 1)))
-        self._has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
+        has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
+        self._kernels = load_kernels(STEPS_PER_NUMBER * X.size) if has_kernels else None
         self._vectors = VectorPool(X.shape[0], size=2)
 
-    def _load_kernel(self, name: str) -> Callable[..., object] | None:
-        """A compiled product with a large array in float32, if there is any."""
-        kernels = load_kernels(STEPS_PER_NUMBER * self.X.size) if self._has_kernels else None
-        return None if kernels is None else getattr(kernels, name)
-
-    def matvec(self, v: FloatArray) -> FloatArray:
-        return self._matvec(v, absolute=False)
-
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        return self._rmatvec(coef, absolute=False)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        return self._matvec(np.abs(v), absolute=True)
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        return self._rmatvec(np.abs(coef), absolute=True)
-
-    def _matvec(self, v: FloatArray, absolute: bool) -> FloatArray:
-        """One number per row, by a compiled kernel or block by block."""
-        out, kernel = self._vectors.take(), self._load_kernel("abs_matvec" if absolute else "matvec")
-        v = np.ascontiguousarray(v, dtype=np.float64)
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        out, kernels = self._vectors.take(), None if absolute else self._kernels
+        v = np.ascontiguousarray(np.abs(v) if absolute else v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
-            if kernel is not None:
-                kernel(self.X[task], v, out[task])
+            if kernels is not None:
+                kernels.matvec(self.X[task], v, out[task])
                 return
             for rows, block in self._iter_blocks(task, absolute):
                 np.dot(block, v, out=out[rows])
@@ -175,14 +150,13 @@ class DenseDesign(BoundedDesign):
         map_in_threads(multiply, self._tasks)
         return out
 
-    def _rmatvec(self, coef: FloatArray, absolute: bool) -> FloatArray:
-        """One number per column, by a compiled kernel or block by block."""
-        kernel = self._load_kernel("add_abs_rmatvec" if absolute else "add_rmatvec")
-        coef = np.ascontiguousarray(coef, dtype=np.float64)
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        kernels = None if absolute else self._kernels
+        coef = np.ascontiguousarray(np.abs(coef) if absolute else coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
-            if kernel is not None:
-                kernel(self.X[task], coef[task], out := np.zeros(self.shape[1]))
+            if kernels is not None:
+                kernels.add_rmatvec(self.X[task], coef[task], out := np.zeros(self.shape[1]))
                 return out
             blocks = self._iter_blocks(task, absolute)
             return _sum_products(self.shape[1], (np.dot(coef[rows], block) for rows, block in blocks))
@@ -193,18 +167,14 @@ class DenseDesign(BoundedDesign):
         """``A[rows]' values``, from copies of some rows at a time if rows are stored together."""
         if not self.X.flags.c_contiguous:
             return super().rmatvec_rows(rows, values)
-        kernel, n_columns = self._load_kernel("add_rmatvec_rows"), self.shape[1]
-        rows, values = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values, np.float64)
+        n_columns, values = self.shape[1], np.asarray(values, dtype=np.float64)
+
+        def copy_rows(part: slice) -> FloatArray:
+            return self.X.take(rows[part], axis=0, mode="clip").astype(np.float64, copy=False)
 
         def multiply(task: slice) -> FloatArray:
-            if kernel is not None:
-                kernel(self.X, rows[task], values[task], out := np.zeros(n_columns))
-                return out
             parts = iter_row_slices(task.stop, n_columns, first=task.start)
-            return _sum_products(n_columns, (np.dot(values[part], copy_rows(rows[part])) for part in parts))
-
-        def copy_rows(some: IntArray) -> FloatArray:
-            return self.X.take(some, axis=0, mode="clip").astype(np.float64, copy=False)
+            return _sum_products(n_columns, (np.dot(values[part], copy_rows(part)) for part in parts))
 
         tasks = list(iter_row_slices(len(rows), n_columns, TASK_SIZE))
         return _sum_products(n_columns, map_in_threads(multiply, tasks))
@@ -236,25 +206,19 @@ class SparseDesign(BoundedDesign):
         self.X = sparse.csr_array(X)
         self.shape: tuple[int, int] = self.X.shape
 
-    def matvec(self, v: FloatArray) -> FloatArray:
-        return _join_rows(self.shape[0], ((rows, block @ v) for rows, block in self._iter_blocks()))
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        x, blocks = np.abs(v) if absolute else v, self._iter_blocks(absolute)
+        return _join_rows(self.shape[0], ((rows, block @ x) for rows, block in blocks))
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        return _sum_products(self.shape[1], (block.T @ coef[rows] for rows, block in self._iter_blocks()))
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        x, blocks = np.abs(coef) if absolute else coef, self._iter_blocks(absolute)
+        return _sum_products(self.shape[1], (block.T @ x[rows] for rows, block in blocks))
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """``A[rows]' values``, from a copy of the rows."""
         return np.asarray(self.X[rows].T @ values, dtype=np.float64)
 
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        size, blocks = np.abs(v), self._iter_blocks(absolute=True)
-        return _join_rows(self.shape[0], ((rows, block @ size) for rows, block in blocks))
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        size, blocks = np.abs(coef), self._iter_blocks(absolute=True)
-        return _sum_products(self.shape[1], (block.T @ size[rows] for rows, block in blocks))
-
-    def _iter_blocks(self, absolute: bool = False) -> Iterator[tuple[slice, Any]]:
+    def _iter_blocks(self, absolute: bool) -> Iterator[tuple[slice, Any]]:
         """All rows, or some at a time where a copy is made: of float32 and of absolute values."""
         if self.X.dtype == np.float64 and not absolute:
             yield slice(0, self.shape[0]), self.X
@@ -284,18 +248,12 @@ class ChunkedDesign(BoundedDesign):
     def __init__(self, blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> None:
         self.blocks, self.shape = blocks, shape
 
-    def matvec(self, v: FloatArray) -> FloatArray:
-        return _join_rows(self.shape[0], ((rows, block.matvec(v)) for rows, block in self._iter_blocks()))
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        products = ((rows, block.matvec(v, absolute=absolute)) for rows, block in self._iter_blocks())
+        return _join_rows(self.shape[0], products)
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        products = (block.rmatvec(coef[rows]) for rows, block in self._iter_blocks())
-        return _sum_products(self.shape[1], products)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        return _join_rows(self.shape[0], ((rows, block.abs_matvec(v)) for rows, block in self._iter_blocks()))
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        products = (block.abs_rmatvec(coef[rows]) for rows, block in self._iter_blocks())
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        products = (block.rmatvec(coef[rows], absolute=absolute) for rows, block in self._iter_blocks())
         return _sum_products(self.shape[1], products)
 
     def _iter_blocks(self) -> Iterator[tuple[slice, BoundedDesign]]:
@@ -346,21 +304,13 @@ class IdentityDesign(BoundedDesign):
         self.shape = (n_coefficients, n_coefficients)
         self.slope_sizes = np.broadcast_to(np.asarray(slope_sizes, dtype=np.float64), (n_coefficients,))
 
-    def matvec(self, v: FloatArray) -> FloatArray:
-        """A copy of v."""
-        return v.copy()
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """A copy of v, or ``|v|``."""
+        return np.abs(v) if absolute else v.copy()
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """A copy of `coef`."""
-        return coef.copy()
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|v|``."""
-        return np.abs(v)
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|coef|`` plus the sizes of the oracle's sums."""
-        return np.abs(coef) + self.slope_sizes
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """A copy of `coef`, or ``|coef|`` plus the sizes of the oracle's sums."""
+        return np.abs(coef) + self.slope_sizes if absolute else coef.copy()
 
 
 #: Products that an estimate of the absolute values takes.
@@ -403,49 +353,41 @@ class OperatorDesign(BoundedDesign):
                 f"a design must be a real matrix: got {type(operator).__name__} of type {dtype}."
             )
 
-    def matvec(self, v: FloatArray) -> FloatArray:
-        """``A v``, checked."""
-        return self._product("matvec", self.operator.matvec, v, self.shape[0])
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """``A v``, checked, or an estimate of ``|A| |v|``."""
+        return self._estimate("matvec", v) if absolute else self._product("matvec", v)
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' coef``, checked."""
-        return self._product("rmatvec", self.operator.rmatvec, coef, self.shape[1])
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        """``A' coef``, checked, or an estimate of ``|A|' |coef|``."""
+        return self._estimate("rmatvec", coef) if absolute else self._product("rmatvec", coef)
 
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """An estimate of ``|A| |v|`` from products with random signs, as the elements of A are unknown."""
-        return self._estimate(self.matvec, v)
+    def _estimate(self, name: str, x: FloatArray) -> FloatArray:
+        """An estimate from products with random signs, as the elements of A are unknown.
 
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """An estimate of ``|A|' |coef|`` from products with random signs."""
-        return self._estimate(self.rmatvec, coef)
-
-    @staticmethod
-    def _estimate(product: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
-        """A product with random signs is about the norm of its terms, which bounds the sum of their sizes."""
+        Such a product is about the norm of its terms, which bounds the sum of their sizes.
+        """
         rng = np.random.default_rng(0)
-        sums = [np.abs(product(x * rng.choice([-1.0, 1.0], size=len(x)))) for _ in range(N_SIGN_PRODUCTS)]
-        largest: FloatArray = np.max(sums, axis=0)
+        signed = (x * rng.choice([-1.0, 1.0], size=len(x)) for _ in range(N_SIGN_PRODUCTS))
+        largest: FloatArray = np.max([np.abs(self._product(name, each)) for each in signed], axis=0)
         return np.sqrt(np.count_nonzero(x)) * largest
 
-    def _product(self, name: str, product: Callable[[FloatArray], Any], x: FloatArray, n: int) -> FloatArray:
+    def _product(self, name: str, x: FloatArray) -> FloatArray:
+        n, described = self.shape[name == "rmatvec"], f"{type(self.operator).__name__} of shape {self.shape}"
         try:
-            result = np.asarray(product(x))
+            result = np.asarray(getattr(self.operator, name)(x))
         except NotImplementedError as error:
             raise InvalidInputError(
-                f"{self._describe()} does not implement {name}: the solver needs matvec, the product with "
+                f"{described} does not implement {name}: the solver needs matvec, the product with "
                 "the matrix, and rmatvec, the product with its transpose."
             ) from error
         except ValueError as error:
-            raise InvalidInputError(f"{name} of {self._describe()} failed: {error}.") from error
+            raise InvalidInputError(f"{name} of {described} failed: {error}.") from error
         if result.shape not in ((n,), (n, 1)) or result.dtype.kind not in "biuf":
             raise InvalidInputError(
-                f"{name} of {self._describe()} must return {n} real numbers: got an array of shape "
+                f"{name} of {described} must return {n} real numbers: got an array of shape "
                 f"{result.shape} and type {result.dtype}."
             )
         return np.array(result.reshape(n), dtype=np.float64)
-
-    def _describe(self) -> str:
-        return f"{type(self.operator).__name__} of shape {self.shape}"
 
 
 class OnesColumn(BoundedDesign):
@@ -454,22 +396,16 @@ class OnesColumn(BoundedDesign):
     def __init__(self, n_rows: int) -> None:
         self.shape = (n_rows, 1)
 
-    def matvec(self, v: FloatArray) -> FloatArray:
-        return np.full(self.shape[0], v[0])
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
+        return np.full(self.shape[0], abs(v[0]) if absolute else v[0])
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
         # In blocks that do not depend on the number of threads.
-        blocks = list(iter_row_slices(len(coef), 1, VECTOR_BLOCK))
-        return np.array([math.fsum(map_in_threads(lambda rows: float(coef[rows].sum()), blocks))])
+        values, blocks = np.abs(coef) if absolute else coef, list(iter_row_slices(len(coef), 1, VECTOR_BLOCK))
+        return np.array([math.fsum(map_in_threads(lambda rows: float(values[rows].sum()), blocks))])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         return self.rmatvec(values)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        return self.matvec(np.abs(v))
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        return self.rmatvec(np.abs(coef))
 
 
 class AugmentedDesign(BoundedDesign):
@@ -486,27 +422,21 @@ class AugmentedDesign(BoundedDesign):
         columns = [slice(start, end) for start, end in pairwise(ends)]
         self.parts = list(zip(parts, factors, columns, strict=True))
 
-    def matvec(self, v: FloatArray) -> FloatArray:
+    def matvec(self, v: FloatArray, *, absolute: bool = False) -> FloatArray:
         first, factor, columns = self.parts[0]
-        out = first.matvec(factor * v[columns])
+        out = first.matvec(factor * v[columns], absolute=absolute)
         for part, factor, columns in self.parts[1:]:
-            scaled = factor * v[columns]
+            scaled = np.abs(factor * v[columns]) if absolute else factor * v[columns]
             # The bias is added without a vector of copies of the number.
-            out += scaled[0] if isinstance(part, OnesColumn) else part.matvec(scaled)
+            out += scaled[0] if isinstance(part, OnesColumn) else part.matvec(scaled, absolute=absolute)
         return out
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        return np.concatenate([factor * part.rmatvec(coef) for part, factor, _ in self.parts])
+    def rmatvec(self, coef: FloatArray, *, absolute: bool = False) -> FloatArray:
+        products = [factor * part.rmatvec(coef, absolute=absolute) for part, factor, _ in self.parts]
+        return np.abs(np.concatenate(products)) if absolute else np.concatenate(products)
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         return np.concatenate([factor * part.rmatvec_rows(rows, values) for part, factor, _ in self.parts])
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        products = [part.abs_matvec(factor * v[columns]) for part, factor, columns in self.parts]
-        return np.sum(products, axis=0, dtype=np.float64)
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        return np.concatenate([abs(factor) * part.abs_rmatvec(coef) for part, factor, _ in self.parts])
 
 
 def as_design(X: Any) -> BoundedDesign:
@@ -612,9 +542,7 @@ def augment(
     """
     parts, factors = [as_design(phi)], [1.0]
     if auxiliary is not None:
-        if not B > 0:
-            raise InvalidInputError(f"B must be above 0: got {B!r}.")
-        parts, factors = [as_design(auxiliary), *parts], [B**-0.5, *factors]
+        parts, factors = [as_design(auxiliary), *parts], [check_positive(B, "B") ** -0.5, *factors]
     if bias is not None:
         parts, factors = [*parts, OnesColumn(parts[0].shape[0])], [*factors, bias]
     return parts[0] if len(parts) == 1 else AugmentedDesign(parts, factors)

@@ -12,16 +12,14 @@ minimizes the larger of the two parabolas that bound phi from both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._designs import NOT_FINITE, iter_row_slices
 
@@ -31,8 +29,6 @@ Result = TypeVar("Result")
 MAX_UNDIVIDED = 2**18
 #: Numbers of a block.
 BLOCK_LENGTH = 2**16
-#: Steps of the kernels for each row in a fit of some thirty iterations.
-STEPS_PER_ROW = 500
 
 
 def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result]:
@@ -42,37 +38,18 @@ def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result
     return map_in_threads(function, list(iter_row_slices(length, 1, BLOCK_LENGTH)))
 
 
-def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
-    """The compiled kernels for long vectors, if there are any."""
-    if len(vectors[0]) <= MAX_UNDIVIDED:
-        return None
-    plain = all(vector.dtype == np.float64 and vector.flags.c_contiguous for vector in vectors)
-    return load_kernels(STEPS_PER_ROW * len(vectors[0])) if plain else None
-
-
 def inner_products(a: FloatArray, *others: FloatArray) -> list[float]:
-    """The inner products of a with one or two vectors, in one pass."""
+    """The inner products of a with some vectors."""
     if len(a) <= MAX_UNDIVIDED:
         return [float(a @ each) for each in others]
-    kernels = _load_kernels(a, *others)
-
-    def multiply(rows: slice) -> Sequence[float]:
-        parts = [each[rows] for each in others]
-        if kernels is None:
-            return [float(a[rows] @ part) for part in parts]
-        return kernels.dot_both(a[rows], *parts) if len(parts) == 2 else [kernels.dot(a[rows], *parts)]
-
-    return [math.fsum(products) for products in zip(*_map_blocks(multiply, len(a)), strict=True)]
+    blocks = _map_blocks(lambda rows: [float(np.dot(a[rows], each[rows])) for each in others], len(a))
+    return [math.fsum(products) for products in zip(*blocks, strict=True)]
 
 
 def add_multiple(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
-    kernels = _load_kernels(a, b, out)
 
     def add(rows: slice) -> None:
-        if kernels is not None:
-            kernels.add_scaled(a[rows], b[rows], factor, out[rows])
-            return
         np.multiply(b[rows], factor, out=out[rows])
         np.add(out[rows], a[rows], out=out[rows])
 
@@ -82,45 +59,46 @@ def add_multiple(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -
 
 def changed_rows(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """The positions where a differs from b, or from 0, and the differences there."""
-    kernels = None if b is None else _load_kernels(a, b)
 
     def find(block: slice) -> tuple[IntArray, FloatArray]:
-        if b is None:
-            rows = np.flatnonzero(a[block]) + block.start
-            return rows, a[rows]
-        if kernels is None:
-            rows = np.flatnonzero(a[block] != b[block]) + block.start
-            return rows, a[rows] - b[rows]
-        rows, changes = np.empty(block.stop - block.start, dtype=np.int64), np.empty(len(a[block]))
-        count = kernels.find_changes(a[block], b[block], block.start, rows, changes)
-        return rows[:count].copy(), changes[:count].copy()
+        rows = np.flatnonzero(a[block] if b is None else a[block] != b[block]) + block.start
+        return rows, a[rows] if b is None else a[rows] - b[rows]
 
     rows, changes = zip(*_map_blocks(find, len(a)), strict=True)
     return np.concatenate(rows), np.concatenate(changes)
 
 
-@runtime_checkable
-class CutLike(Protocol):
-    """A linear lower bound on R: ``R(t) >= loss - coef @ t`` for all scores t.
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A linear lower bound on the risk R: ``R(t) >= loss - coef @ t`` for all scores t.
 
-    Any object with these two attributes will do; `capo.measures.Cut` is one.
+    The solver takes any object with `coef` and `loss`.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,)
+        One coefficient per row; ``A.T @ coef`` is the negative gradient of the bound for scores ``A v``.
+    loss : float
+        The constant: Delta of the worst labeling, for the risk of a measure.
+    error : float, default=0.0
+        An upper bound of R minus the cut at the scores for which it was computed; 0 if it is exact there.
     """
 
-    @property
-    def coef(self) -> FloatArray:
-        """One number per row."""
+    coef: FloatArray
+    loss: float
+    error: float = 0.0
 
-    @property
-    def loss(self) -> float:
-        """The constant."""
+    def value(self, scores: ArrayLike) -> float:
+        """The bound ``loss - coef @ scores``."""
+        return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
 
 
-def cut_error(cut: CutLike) -> float:
-    """How far R may lie above the cut at the scores it was computed for: 0 unless the cut says otherwise."""
+def cut_error(cut: Cut) -> float:
+    """How far R may lie above a cut, which may be an object of a user without `error`."""
     return float(getattr(cut, "error", 0.0))
 
 
-CutOracle = Callable[[FloatArray], CutLike]
+Oracle = Callable[[FloatArray], Cut]
 """A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 
 A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
@@ -131,23 +109,15 @@ measures have both.
 """
 
 
-class ZeroCut(NamedTuple):
-    """The cut R >= 0, for risks that would be negative."""
-
-    coef: FloatArray
-    loss: float = 0.0
-    error: float = 0.0
-
-
 def evaluate_risk(
-    oracle: CutOracle, scores: FloatArray, direction: FloatArray | None = None
-) -> tuple[float, CutLike, float]:
+    oracle: Oracle, scores: FloatArray, direction: FloatArray | None = None
+) -> tuple[float, Cut, float]:
     """R at these scores, at least 0, the cut that gives it, and its slope along a direction."""
     cut = oracle(scores)
     # Not by isinstance, which takes as long as the search of a small problem.
     if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
         found = type(cut).__name__
-        if isinstance(cut, CutLike):
+        if hasattr(cut, "coef") and hasattr(cut, "loss"):
             found += f" with `coef` of shape {np.shape(cut.coef)}"
         raise InvalidInputError(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
@@ -160,7 +130,7 @@ def evaluate_risk(
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
         return risk, cut, -sum(along)
-    return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0)), 0.0
+    return 0.0, Cut(np.zeros_like(scores), 0.0, max(risk + cut_error(cut), 0.0)), 0.0
 
 
 #: Limit on the evaluations of one search.
@@ -185,7 +155,7 @@ class LinePoint(NamedTuple):
 class Segment:
     """phi along ``s + t d``; counts its calls of the oracle."""
 
-    oracle: CutOracle
+    oracle: Oracle
     scores: FloatArray
     direction: FloatArray
     vectors: VectorPool
@@ -194,7 +164,7 @@ class Segment:
     C: float
     n_evaluations: int = 0
 
-    def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
+    def evaluate(self, t: float) -> tuple[LinePoint, Cut]:
         """Call the oracle at t."""
         self.n_evaluations += 1
         scores = add_multiple(self.scores, self.direction, t, self.vectors.take())
@@ -220,7 +190,7 @@ class Segment:
         risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
 
-    def search(self, risk: float, cut: CutLike, first: float, accuracy: float) -> tuple[LinePoint, CutLike]:
+    def search(self, risk: float, cut: Cut, first: float, accuracy: float) -> tuple[LinePoint, Cut]:
         """The best point found between 0 and 1 with its cut, from the risk and the cut at 0.
 
         Its value is within `accuracy` of the least on the segment unless the limit on evaluations is reached.

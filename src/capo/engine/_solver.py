@@ -22,19 +22,158 @@ program, and the dual value holds with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from .._accel.threads import VectorPool, single_threaded_blas
 from .._compat import ArrayLike, FloatArray, IntArray, NDArray
-from ..exceptions import InvalidInputError
-from ._bundle import Bundle
+from ..exceptions import InvalidInputError, check_positive
+from ._bundle import Bundle, RoundingErrors
 from ._designs import NOT_FINITE, BoundedDesign, as_design
-from ._line_search import CutLike, CutOracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
-from ._rounding import RoundingErrors
-from ._solution import Iteration, Solution, Status
+from ._line_search import Cut, Oracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
+
+#: How far the dual value may exceed the primal one by rounding, in units of max(C, primal).
+MAX_ROUNDING_ERROR = 1e-9
+
+
+class Status(Enum):
+    """The reason why the solver stopped; the value is a sentence that explains it.
+
+    Attributes
+    ----------
+    OPTIMAL
+        The gap is at most ``C * tol``.
+    MAX_ITER
+        The limit on iterations was reached first.
+    STALLED
+        The gap stopped falling above ``C * tol``, because of rounding errors.
+    INCONSISTENT
+        The lower bound exceeds the value that was reached, so that the certificate proves nothing: a cut
+        of the oracle is no lower bound on R, or `rmatvec` is not the transpose of `matvec`.
+    STOPPED
+        The callback returned a true value.
+    INTERRUPTED
+        Ctrl-C.
+
+    Examples
+    --------
+    >>> from capo.engine import Status
+    >>> Status.OPTIMAL.value
+    'the gap is within the tolerance'
+    """
+
+    OPTIMAL = "the gap is within the tolerance"
+    MAX_ITER = "the limit on iterations was reached before the tolerance"
+    STALLED = "rounding errors keep the gap above the tolerance"
+    INCONSISTENT = "the lower bound exceeds the value that was reached, so that it proves nothing"
+    STOPPED = "stopped by the callback"
+    INTERRUPTED = "interrupted from the keyboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """The state after an iteration: the argument of a callback, and an entry of `Solution.history`.
+
+    Attributes
+    ----------
+    number : int
+        Number of the iteration, from 1.
+    primal, dual : float
+        The objective J at the best point so far, and the best lower bound so far.
+    n_oracle_calls : int
+        Calls of the oracle since the start.
+    n_cuts : int
+        Cuts in the model.
+    step : float
+        Length of the last step, as a share of the way to the model's minimizer; reduced in iterations that
+        found no better point.
+    """
+
+    number: int
+    primal: float
+    dual: float
+    n_oracle_calls: int
+    n_cuts: int
+    step: float
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual value."""
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimizer of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
+
+    `primal` is J(v), computed anew at `v` and rounded up by a bound of its rounding error; `dual` is a lower
+    bound of the minimum of J, rounded down likewise. So
+    ``J(v) - min J <= gap``, whatever the status (other than INCONSISTENT).
+
+    Attributes
+    ----------
+    v : ndarray
+        The best point found.
+    C, tol : float
+        The problem and the tolerance; optimal means ``gap <= C * tol``.
+    status : Status
+        Why the solver stopped.
+    primal, dual : float
+        The value of `v`, and a lower bound on all values.
+    n_iter : int
+        Iterations: each takes one product with A and adds new cuts.
+    n_oracle_calls, n_matvecs, n_rmatvecs : int
+        Calls of the oracle, products ``A v`` and products ``A' c``.
+    history : list of Iteration
+        One entry per iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.engine import minimize
+    >>> from capo.measures import get
+    >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), np.array([1, 1, -1, -1])
+    >>> solution = minimize(X, get("accuracy").oracle(y), C=10.0, tol=1e-6)
+    >>> solution.v.round(4), solution.status
+    (array([1.]), <Status.OPTIMAL: 'the gap is within the tolerance'>)
+    >>> solution.gap <= solution.C * solution.tol
+    True
+    """
+
+    v: FloatArray
+    C: float
+    tol: float
+    status: Status
+    primal: float
+    dual: float
+    n_iter: int
+    n_oracle_calls: int
+    n_matvecs: int
+    n_rmatvecs: int
+    history: list[Iteration] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        consistent = self.gap >= -MAX_ROUNDING_ERROR * max(self.C, abs(self.primal))
+        reached = (Status.OPTIMAL, Status.STALLED, Status.MAX_ITER)
+        if self.status in reached and not consistent:
+            object.__setattr__(self, "status", Status.INCONSISTENT)
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual value: how far `v` can be from optimal, in units of J."""
+        return self.primal - self.dual
+
+    @property
+    def message(self) -> str:
+        """The status, with its numbers, in a sentence."""
+        return (
+            f"{self.status.value}: gap {self.gap:.3g} against C * tol = {self.C * self.tol:.3g} after "
+            f"{self.n_iter} iterations (primal {self.primal:.6g}, dual {self.dual:.6g})"
+        )
+
 
 #: Slopes in a row that are computed from the one before.
 MAX_UPDATES = 16
@@ -193,7 +332,7 @@ class CuttingPlane:
     def __init__(
         self,
         design: Any,
-        oracle: CutOracle,
+        oracle: Oracle,
         v0: ArrayLike | None = None,
         nonnegative: ArrayLike | None = None,
         keep_cuts: bool = False,
@@ -210,7 +349,7 @@ class CuttingPlane:
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
         self.scores: FloatArray
         self.risk: float
-        self._cut: CutLike
+        self._cut: Cut
         self._risk_error = 0.0
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
@@ -218,7 +357,9 @@ class CuttingPlane:
         self._work = {"n_oracle_calls": 0, "n_matvecs": 0, "n_rmatvecs": 0}
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
-        self._search = _search_within(oracle, FIRST_CUT_ERROR)
+        # An oracle that is faster if its cuts may lie below R by an error, where there is one.
+        self._within: Callable[[float], Oracle] = getattr(oracle, "within", lambda error: oracle)
+        self._search = self._within(FIRST_CUT_ERROR)
         with single_threaded_blas:
             self._rounding = RoundingErrors(self.design, self._slopes.error_factor)
             self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
@@ -263,10 +404,10 @@ class CuttingPlane:
         Solution
             The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the solver.
         """
-        C, tol = check_C(C), _check_positive(tol, "tol")
+        C, tol = check_C(C), check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
         with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
-            self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
+            self._search = self._within(CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
 
     def _solve(self, C: float, tol: float, max_iter: int, callback: Callback | None) -> Solution:
@@ -389,7 +530,7 @@ class CuttingPlane:
         self._work["n_matvecs"] += 1
         return self.design.matvec(v)
 
-    def _add_cut(self, cut: CutLike) -> None:
+    def _add_cut(self, cut: Cut) -> None:
         self._work["n_rmatvecs"] += 1
         slope = self._slopes(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
@@ -399,25 +540,12 @@ class CuttingPlane:
             self._cut_coefs[slot] = cut.coef
 
 
-def _search_within(oracle: CutOracle, error: float) -> CutOracle:
-    """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
-    within: Callable[[float], CutOracle] | None = getattr(oracle, "within", None)
-    return oracle if within is None else within(error)
-
-
 def check_C(value: float) -> float:
     """Return C as a float, or raise an error unless it is above 0 and small enough to be squared."""
-    C = _check_positive(value, "C")
+    C = check_positive(value, "C")
     if C > MAX_C:
         raise InvalidInputError(f"C must be at most {MAX_C:g}, since larger values overflow: got {value!r}.")
     return C
-
-
-def _check_positive(value: float, name: str) -> float:
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
-        raise InvalidInputError(f"{name} must be a finite number above 0: got {value!r}.")
-    return number
 
 
 def _check_vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic]:
@@ -434,7 +562,7 @@ def _check_vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic
 
 def minimize(
     design: Any,
-    oracle: CutOracle,
+    oracle: Oracle,
     *,
     C: float,
     v0: ArrayLike | None = None,
@@ -485,7 +613,7 @@ def minimize(
 
 def minimize_path(
     design: Any,
-    oracle: CutOracle,
+    oracle: Oracle,
     *,
     Cs: ArrayLike,
     v0: ArrayLike | None = None,

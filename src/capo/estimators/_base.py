@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight
 from ..engine import Iteration, Solution, Status
@@ -83,11 +83,12 @@ def reject_confidence(measure: Any, estimator: Any) -> None:
 
 
 def reject_row_prices(measure: Measure) -> None:
-    """Raise an error if the measure has prices of each row, which do not follow the rows into folds."""
+    """Raise an error if the measure has prices of each row, which do not follow the rows into parts."""
     if isinstance(measure, Cost) and measure.per_row:
         raise InvalidInputError(
-            "a measure with prices of each row cannot be used with rows that are split into folds: pass "
-            "cost_fp, cost_fn and benefit_tp to the fit of CAPOClassifier('cost') instead."
+            f"{' and '.join(measure.per_row)} of single rows cannot be used with rows that are split into "
+            "folds or partitions: pass the prices to the fit of CAPOClassifier('cost') instead, or use "
+            "'accuracy' with the costs as sample_weight."
         )
 
 
@@ -120,7 +121,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return _use_int32_indices(X), np.asarray(y)
 
     def _validate_predict_data(self, X: ArrayLike) -> Any:
-        """Check rows to predict against the columns seen in `fit`."""
+        """Check that the model is fitted, and rows to predict against the columns seen in `fit`."""
+        check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
         check_numbers(X)
         return _use_int32_indices(X)

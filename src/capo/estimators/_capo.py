@@ -958,7 +958,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
         capo.inspection.Summary
             Prints as a table.
         """
-        check_is_fitted(self)
         return summarize(self, prior=StackPrior.label)
 
     def __sklearn_tags__(self) -> Tags:

@@ -374,7 +374,7 @@ def _bound_whole_kernel(
     where its lower bound is highest.
     """
     slope, size = design.rmatvec(u), np.abs(u)
-    reach = np.abs(slope) + SINGLE_PRECISION * design.abs_rmatvec(size)
+    reach = np.abs(slope) + SINGLE_PRECISION * design.rmatvec(size, absolute=True)
     square = float(reach @ reach) + float(size @ np.sqrt(factor.residual_diagonal)) ** 2
     if 0.5 * (square - float(slope @ slope)) > MAX_RESIDUAL_SHARE * solution.C * solution.tol:
         square = min(

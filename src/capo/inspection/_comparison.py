@@ -450,8 +450,12 @@ def compare(
     label, note = fitted.measure_.label, ""
     if row_prices is not None:
         label, note = row_prices.mean_measure(weight).label, PRICED_VALUES
-    elif isinstance(fitted.measure_, Measure):
-        note = _describe_values(fitted.measure_)
+    elif isinstance(fitted.measure_, Measure) and not fitted.measure_.needs_threshold:
+        same = "the default learner and the tuned threshold differ in their threshold only"
+        note = f"{label} does not depend on the threshold; {same}"
+        if isinstance(fitted.measure_, ConstrainedMeasure):
+            best = f"best {fitted.measure_.rate_name} over all thresholds with a {fitted.measure_.constraint}"
+            note = f"{label}: {best} on the held-out rows; {same}"
     methods = []
     for name in results[0][0]:
         values, seconds = zip(*((found[name], taken[name]) for found, taken in results), strict=True)
@@ -658,17 +662,6 @@ def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tupl
         CAPO: model.decision_function(test.X),
     }
     return outputs, {TUNED_STACK: model.timings_["adaptation"]}
-
-
-def _describe_values(measure: Measure) -> str:
-    """What the values mean, for measures that do not depend on a threshold."""
-    if measure.needs_threshold:
-        return ""
-    same = "the default learner and the tuned threshold differ in their threshold only"
-    if isinstance(measure, ConstrainedMeasure):
-        best = f"best {measure.rate_name} over all thresholds with a {measure.constraint}"
-        return f"{measure.label}: {best} on the held-out rows; {same}"
-    return f"{measure.label} does not depend on the threshold; {same}"
 
 
 def _tune_multipliers(

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
 from ..learning.folds import check_groups, split_folds
+from ..measures import Labels
 from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
@@ -186,27 +187,20 @@ def group_columns(
     if max_correlation is not None and len(positions) > 1:
         rows = rows[:MAX_CORRELATION_ROWS]
         columns = [table.codes(position).take(rows) for position in positions]
-        numeric = [i for i, column in enumerate(columns) if column.numbers is not None]
+        numbers = {i: each.numbers for i, each in enumerate(columns) if each.numbers is not None}
         found = np.zeros((len(columns), len(columns)))
-        if len(numeric) < len(columns):
+        if len(numbers) < len(columns):
             found = _cramers_v([column.codes for column in columns])
-        if numeric:
-            ranks = np.column_stack([_ranks(columns[i].numbers) for i in numeric])
-            found[np.ix_(numeric, numeric)] = np.abs(ranks.T @ ranks)
+        if numbers:  # ranks with mean 0 and norm 1; missing values and constants have the mean rank
+            ranks = rankdata(np.column_stack(list(numbers.values())), axis=0, nan_policy="omit")
+            ranks -= np.nansum(ranks, axis=0) / np.maximum(np.count_nonzero(~np.isnan(ranks), axis=0), 1)
+            ranks = np.nan_to_num(ranks)
+            norms = np.linalg.norm(ranks, axis=0)
+            ranks /= np.where(norms > 0, norms, 1.0)
+            found[np.ix_(list(numbers), list(numbers))] = np.abs(ranks.T @ ranks)
         labels = connected_components(csr_array(found >= max_correlation), directed=False)[1]
     members = [np.flatnonzero(labels == label).tolist() for label in dict.fromkeys(labels.tolist())]
     return [[positions[i] for i in each] for each in members]
-
-
-def _ranks(numbers: Any) -> FloatArray:
-    """Ranks of the numbers with mean 0 and norm 1; missing values and constants have the mean rank."""
-    present = ~np.isnan(numbers)
-    ranks = np.zeros(len(present))
-    if present.any():
-        ranks[present] = rankdata(numbers[present])
-        ranks[present] -= ranks[present].mean()
-    norm = float(np.linalg.norm(ranks))
-    return ranks / norm if norm > 0 else ranks
 
 
 def _cramers_v(columns: Sequence[IntArray]) -> FloatArray:
@@ -495,11 +489,7 @@ def importance(
     X = as_table(X)
     random, n_total_rows = check_random_state(random_state), int(X.shape[0])
     group = None if groups is None else check_groups(groups, n_total_rows)
-    weight = np.ones(n_total_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_total_rows,):
-        raise InvalidInputError(
-            f"sample_weight must have one number per row: got shape {weight.shape} for {n_total_rows} rows."
-        )
+    weight = Labels.from_arrays(np.zeros(n_total_rows), sample_weight, both_classes=False).mass
     labeled = ComparedRows(X, np.asarray(y), None if sample_weight is None else weight, group)
     parts = _make_parts(model, labeled, cv, random, on_progress)
     fitted = parts[0][0]

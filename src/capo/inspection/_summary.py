@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Labels, Measure
@@ -93,6 +94,7 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     Summary
         Out-of-fold scores and notes.
     """
+    check_is_fitted(model)
     kind = target_type(model)
     lines = [
         SummaryLine(name, score.value, score.std, float(np.mean(model.auxiliary_weights_[name])), False)
@@ -231,46 +233,38 @@ def _describe_timings(timings: dict[str, float]) -> str:
 
 
 def _class_notes(model: Any) -> dict[str, str]:
-    counts = zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True)
+    classes, has_rule = model.classes_.tolist(), isinstance(model.measure_, ConfusionMatrixMeasure)
+    rule = "the class with the largest expected gain, by the gain matrix rule_.gain"
+    numbers = model.rule_.multipliers_and_offsets
+    if not has_rule:
+        rule = "the most probable class; the measure is of the probabilities and needs no rule"
+    elif not model.uses_rule_:
+        rule = "the most probable class: no rule improved on it by more than one standard error"
+    elif numbers is not None and len(classes) <= MAX_NAMED_CLASSES:
+        parts = [
+            f"{label}: {a:.3g} p {'-' if b >= 0 else '+'} {abs(b):.3g}"
+            for label, a, b in zip(classes, *numbers, strict=True)
+        ]
+        rule = f"the largest of {'; '.join(parts)}"
+    outcome, bound = "labeling" if has_rule else "ranking", "; no bound is known for this measure"
+    if model.is_exact_ and model.gap_ <= ROUNDING_TOL * max(1.0, abs(model.bound_)):
+        bound = f", which is certified: no {outcome} of these rows has a higher one"
+    elif np.isfinite(model.bound_):
+        kind = "certified maximum" if model.is_exact_ else "bound of a relaxation"
+        bound = f"; no {outcome} can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
+    counts = zip(classes, model.class_counts_.tolist(), strict=True)
     quality = f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
     notes = {
         "classes": _shorten([f"{label} ({count:,})" for label, count in counts]),
-        "rule": _describe_rule(model),
+        "rule": rule,
         "value": f"{model.score_:.4f} out of fold, if a fold does not take part in the choice of its rule",
-        "certificate": _describe_class_bound(model),
+        "certificate": f"expected value {model.value_:.4f}{bound}",
         "probabilities": quality + ("; with a correction" if model.stack_.correction is not None else ""),
         "seconds": _describe_timings(model.timings_),
     }
     if rare := model.classes_[model.class_counts_ < MIN_CLASS_ROWS].tolist():
         notes["caution"] = f"classes with fewer than {MIN_CLASS_ROWS} rows: {_shorten(rare)}"
     return notes
-
-
-def _describe_rule(model: Any) -> str:
-    if not isinstance(model.measure_, ConfusionMatrixMeasure):
-        return "the most probable class; the measure is of the probabilities and needs no rule"
-    if not model.uses_rule_:
-        return "the most probable class: no rule improved on it by more than one standard error"
-    numbers = model.rule_.multipliers_and_offsets
-    if numbers is None or len(model.classes_) > MAX_NAMED_CLASSES:
-        return "the class with the largest expected gain, by the gain matrix rule_.gain"
-    parts = [
-        f"{label}: {a:.3g} p {'-' if b >= 0 else '+'} {abs(b):.3g}"
-        for label, a, b in zip(model.classes_.tolist(), *numbers, strict=True)
-    ]
-    return f"the largest of {'; '.join(parts)}"
-
-
-def _describe_class_bound(model: Any) -> str:
-    """The expected value, and what is known about the best possible one."""
-    reached = f"expected value {model.value_:.4f}"
-    if not np.isfinite(model.bound_):
-        return f"{reached}; no bound is known for this measure"
-    outcome = "labeling" if isinstance(model.measure_, ConfusionMatrixMeasure) else "ranking"
-    if model.is_exact_ and model.gap_ <= ROUNDING_TOL * max(1.0, abs(model.bound_)):
-        return f"{reached}, which is certified: no {outcome} of these rows has a higher one"
-    kind = "certified maximum" if model.is_exact_ else "bound of a relaxation"
-    return f"{reached}; no {outcome} can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
 
 
 def _label_notes(model: Any) -> dict[str, str]:

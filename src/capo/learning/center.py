@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import fit_logistic
-from ..engine import CutOracle, Design, augment
+from ..engine import Design, augment
 from ..measures import Cut, Oracle
 from .combination import AdaptationData, LinearCombination
 
@@ -348,7 +348,7 @@ class _OffsetOracle:
         return Cut(cut.coef, cut.loss - float(cut.coef @ self.offset))
 
 
-def least_risk_scale(oracle: CutOracle, scores: FloatArray) -> float:
+def least_risk_scale(oracle: Oracle, scores: FloatArray) -> float:
     """Return the factor of the scores at which their risk is least."""
 
     def risk(log_factor: float) -> float:

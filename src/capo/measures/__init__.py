@@ -4,10 +4,10 @@
 vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2 * fp")``, is a measure too.
 """
 
-from ._base import Cut, Measure, Oracle
-from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
-from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, ratio
-from ._formula import Formula
+from ..engine import Cut, Oracle
+from ._base import Measure
+from ._binned import BinnedConfusionOracle, BinnedPairOracle, Binner
+from ._confusion import ConfusionMeasure, ConstrainedMeasure, Formula, FunctionMeasure, ratio
 from ._labels import ClassTotals, GroupedLabels, Labels, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
@@ -17,7 +17,6 @@ from .multiclass import DecisionRule, ExpectedRows, evaluate_rule
 __all__ = [
     "AveragePrecision",
     "BinnedConfusionOracle",
-    "BinnedCut",
     "BinnedPairOracle",
     "Binner",
     "ClassTotals",

@@ -15,42 +15,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._compat import ArrayLike, FloatArray
+from ..engine import Cut, Oracle
 from ..exceptions import InvalidInputError
 from ._labels import Labels
 
 #: A number or an array; entries of confusion matrices, which broadcast.
 Cells = Any
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A linear lower bound on the risk, exact at the scores for which it was computed.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n,)
-        One coefficient per row; ``A.T @ coef`` is the negative gradient of the bound for scores ``A v``.
-    loss : float
-        Delta of the worst labeling.
-    """
-
-    coef: FloatArray
-    loss: float
-
-    def value(self, scores: ArrayLike) -> float:
-        """The bound ``loss - coef @ scores``."""
-        return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
-
-
-Oracle = Callable[[FloatArray], Cut]
-"""A function from scores to the cut of their worst labeling."""
 
 
 class LabeledOracle(ABC):
@@ -185,13 +162,6 @@ class Measure(ABC):
 
     def __hash__(self) -> int:
         return hash(type(self))
-
-
-def check_positive_number(value: object, name: str) -> float:
-    """Return a number as a float, or raise an error unless it is finite and above 0."""
-    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
-        raise InvalidInputError(f"{name} must be a number above 0: got {value!r}.")
-    return float(value)
 
 
 def format_label(name: str, params: Mapping[str, Any]) -> str:

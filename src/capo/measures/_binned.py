@@ -2,7 +2,7 @@
 
 The rows of each class are counted in bins of equal width. What the order of the scores within a bin could
 change is bounded from the counts, and falls with the square of the width. A cut is found for an average over
-orders within the bins, so that it is a lower bound of R everywhere; `BinnedCut.error` is how far R may lie
+orders within the bins, so that it is a lower bound of R everywhere; `Cut.error` is how far R may lie
 above it at the scores themselves. Where bins are not narrow enough for the required error, the exact search
 takes over.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,8 +18,8 @@ import numpy as np
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray, NDArray
-from ..engine import iter_row_slices
-from ._base import Cut, LabeledOracle, Measure, Oracle
+from ..engine import Cut, Oracle, iter_row_slices
+from ._base import LabeledOracle, Measure
 from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
 
 #: Limits on the number of bins.
@@ -39,23 +38,6 @@ STEPS_PER_ROW = 500
 ROUNDING_FACTOR = 1.0 + 1e-9
 #: ... and by this share of the range of the scores, for those of the sums.
 SUM_ERROR = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class BinnedCut(Cut):
-    """A cut that may lie below R at the scores for which it was computed.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n,)
-        One coefficient per row.
-    loss : float
-        The constant.
-    error : float
-        An upper bound of R minus the cut at those scores.
-    """
-
-    error: float
 
 
 class Bins(NamedTuple):
@@ -81,7 +63,7 @@ class Binner:
         self.margin, self.with_totals, n_rows = margin, with_totals, len(labels.positive)
         self.positive = np.ascontiguousarray(labels.positive)
         self.weight = np.empty(0) if labels.weight is None else np.ascontiguousarray(labels.weight)
-        self._kernels = load_kernels(STEPS_PER_ROW * n_rows, same_bits=True)
+        self._kernels = load_kernels(STEPS_PER_ROW * n_rows)
         self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if self._kernels is None else np.int32)
         self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 
@@ -113,10 +95,7 @@ class Binner:
         if self._kernels is not None:
             values = np.ascontiguousarray(scores, dtype=np.float64)
             self._kernels.find_slots(values, positive, self.margin, low, factor, n_slots, slots)
-            if self.with_totals:
-                self._kernels.add_weights_and_scores(slots, weight, values, mass, total)
-            else:
-                self._kernels.add_weights(slots, weight, mass)
+            self._kernels.add_to_slots(slots, weight, values, mass, total)
             return mass, total
         values = scores - self.margin * positive if self.margin else scores.copy()
         values -= low
@@ -190,7 +169,7 @@ class BinnedOracle(LabeledOracle):
         """How far R may lie above the cut of these bins."""
 
     @abstractmethod
-    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+    def find_cut(self, bins: Bins, error: float) -> Cut:
         """The cut of these bins."""
 
 
@@ -207,13 +186,13 @@ class BinnedPairOracle(BinnedOracle):
         shared = float(bins.mass[0] @ bins.mass[1]) / (self.labels.n_pos * self.labels.n_neg)
         return 0.5 * ROUNDING_FACTOR * bins.width * shared
 
-    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+    def find_cut(self, bins: Bins, error: float) -> Cut:
         neg, pos = bins.mass
         above = np.cumsum(neg[::-1])[::-1] - 0.5 * neg
         below = np.cumsum(pos) - 0.5 * pos
         per_mass = np.stack([-below, above]) / (self.labels.n_pos * self.labels.n_neg)
         coef = self.bin.coef_from_table(bins.slots, per_mass)
-        return BinnedCut(coef, float(per_mass[1] @ pos), error)
+        return Cut(coef, float(per_mass[1] @ pos), error)
 
 
 class BinnedConfusionOracle(BinnedOracle):
@@ -234,11 +213,11 @@ class BinnedConfusionOracle(BinnedOracle):
         fullest = float(bins.mass.max(axis=1).sum())
         return 0.25 * ROUNDING_FACTOR * bins.width * fullest / self.labels.total
 
-    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+    def find_cut(self, bins: Bins, error: float) -> Cut:
         groups = bins.mass > 0
         mass = bins.mass[groups]
         positive = np.repeat([False, True], np.count_nonzero(groups, axis=1))
         cut = self.measure.oracle_for(GroupedLabels(positive, mass, self.totals))(bins.total[groups] / mass)
         per_mass = np.zeros(bins.mass.shape)
         per_mass[groups] = cut.coef / mass
-        return BinnedCut(self.bin.coef_from_table(bins.slots, per_mass), cut.loss, error)
+        return Cut(self.bin.coef_from_table(bins.slots, per_mass), cut.loss, error)

@@ -18,20 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import ArrayLike, FloatArray
-from ..engine import iter_row_slices
+from ..engine import Cut, Oracle, iter_row_slices
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle, format_label
+from ._base import LabeledOracle, Measure, format_label
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.
 MAX_LOG_ODDS = 1e3
 #: Rows that a thread marks at a time.
 TASK_ROWS = 2**16
-#: Steps of the kernel for each row in a fit of some thirty iterations.
-STEPS_PER_ROW = 500
 
 
 class LinearMeasure(Measure):
@@ -83,26 +80,16 @@ class HingeOracle(LabeledOracle):
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
         coef = self._vectors.take()
-        if len(coef) <= TASK_ROWS:
-            return Cut(coef, self._mark_errors(scores, slice(None), coef))
-        kernels = load_kernels(STEPS_PER_ROW * len(coef))
 
         def mark(rows: slice) -> float:
-            if kernels is None:
-                return self._mark_errors(scores[rows], rows, coef[rows])
-            values = np.ascontiguousarray(scores[rows], dtype=np.float64)
-            vectors = self.limit[rows], self.negative[rows], self.slope[rows]
-            return float(kernels.mark_errors(values, *vectors, coef[rows]))
+            """Put the coefficients of some rows in `coef`, and return their loss."""
+            out, errors = coef[rows], scores[rows] < self.limit[rows]
+            np.not_equal(errors, self.negative[rows], out=errors)
+            np.copyto(out, errors)
+            out *= self.slope[rows]
+            return float(np.dot(self.limit[rows], out))
 
         return Cut(coef, math.fsum(map_in_threads(mark, list(iter_row_slices(len(coef), 1, TASK_ROWS)))))
-
-    def _mark_errors(self, scores: FloatArray, rows: slice, out: FloatArray) -> float:
-        """Put the coefficients of some rows in `out`, and return their loss."""
-        errors = scores < self.limit[rows]
-        np.not_equal(errors, self.negative[rows], out=errors)
-        np.copyto(out, errors)
-        out *= self.slope[rows]
-        return float(self.limit[rows] @ out)
 
 
 class Accuracy(LinearMeasure):

@@ -16,8 +16,9 @@ import numpy as np
 from scipy.special import digamma
 
 from .._compat import ArrayLike, FloatArray, IntArray
+from ..engine import Cut, Oracle
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle
+from ._base import LabeledOracle, Measure
 from ._binned import BinnedPairOracle
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask
 
@@ -184,39 +185,32 @@ class PartialPairOracle(LabeledOracle):
         labels.check_length(scores)
         pos, neg = labels.pos.index, labels.neg.index
         order = np.argsort(-scores[neg], kind="stable")
-        ranked, mass = scores[neg][order], labels.mass[neg][order]
+        s, ranked, mass = scores[pos], scores[neg][order], labels.mass[neg][order]
         ends = np.concatenate([[0.0], np.cumsum(mass)])
-        sums = np.concatenate([[0.0], np.cumsum(mass * ranked)])
-        r = self._choose(scores[pos], ranked, ends, sums)
-
-        coef = np.zeros(len(scores))
-        coef[pos] = labels.mass[pos] * r / self.scale
-        coef[neg[order]] = -np.diff(self._covered_mass(r, labels.mass[pos], ends)) / self.scale
-        loss = float(labels.mass[pos] @ np.maximum(0.0, r - self.low) / self.scale)
-        return Cut(coef, loss)
-
-    def _choose(self, s: FloatArray, ranked: FloatArray, ends: FloatArray, sums: FloatArray) -> FloatArray:
-        first = np.minimum(ends[np.searchsorted(-ranked, -s)], self.low)
         # The number of negatives above s - 1; where rounding makes them equal, its error decides.
         moved = s - 1.0
         sides = [np.searchsorted(-ranked, -moved, side=side) for side in ("left", "right")]
-        second = np.clip(ends[np.where(s - moved < 1.0, sides[1], sides[0])], self.low, self.high)
-        if self.low == 0.0:
-            return second  # every negative up to there gains, which sums of huge scores may not show
+        r = np.clip(ends[np.where(s - moved < 1.0, sides[1], sides[0])], self.low, self.high)
+        if self.low > 0.0:  # else every negative up to there gains, which sums of huge scores may not show
+            sums = np.concatenate([[0.0], np.cumsum(mass * ranked)])
+            first = np.minimum(ends[np.searchsorted(-ranked, -s)], self.low)
+            gains = [
+                np.interp(each, ends, sums) - each * s + np.maximum(0.0, each - self.low)
+                for each in (first, r)
+            ]
+            r = np.where(gains[1] > gains[0], r, first)
 
-        def gain(r: FloatArray) -> FloatArray:
-            return np.interp(r, ends, sums) - r * s + np.maximum(0.0, r - self.low)
+        # For each end x, the sum over the positives of mass * min(r, x).
+        row_mass, by_r = labels.mass[pos], np.argsort(r)
+        total = np.concatenate([[0.0], np.cumsum(row_mass[by_r])])
+        inside = np.concatenate([[0.0], np.cumsum((row_mass * r)[by_r])])
+        k = np.searchsorted(r[by_r], ends)
+        covered = inside[k] + (total[-1] - total[k]) * ends
 
-        return np.where(gain(second) > gain(first), second, first)
-
-    @staticmethod
-    def _covered_mass(r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
-        """For each end x, the sum over the positives of mass * min(r, x)."""
-        order = np.argsort(r)
-        cumulative = np.concatenate([[0.0], np.cumsum(mass[order])])
-        first = np.concatenate([[0.0], np.cumsum((mass * r)[order])])
-        k = np.searchsorted(r[order], ends)
-        return first[k] + (cumulative[-1] - cumulative[k]) * ends
+        coef = np.zeros(len(scores))
+        coef[pos] = row_mass * r / self.scale
+        coef[neg[order]] = -np.diff(covered) / self.scale
+        return Cut(coef, float(row_mass @ np.maximum(0.0, r - self.low) / self.scale))
 
 
 class AveragePrecision(RankingMeasure):
@@ -250,7 +244,15 @@ class PrecisionOracle(LabeledOracle):
         self.labels = labels
         pos, neg = labels.pos, labels.neg
         self.step = neg.atom_mass / pos.atom_mass
-        self.plan = _halving_plan(neg.n_atoms)
+        # Steps of divide and conquer over 1..n: arrays (middle, left, right), with known ends.
+        self.plan: list[tuple[IntArray, IntArray, IntArray]] = []
+        left, right = np.array([0]), np.array([neg.n_atoms + 1])
+        while (right - left > 1).any():
+            wide = right - left > 1
+            left, right = left[wide], right[wide]
+            middle = (left + right) // 2
+            self.plan.append((middle, left, right))
+            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         self.harmonic = None
         if self.step == 1.0:
             self.harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, pos.n_atoms + neg.n_atoms + 1)))
@@ -304,19 +306,3 @@ class PrecisionOracle(LabeledOracle):
         return after * (digamma(n_pos + 1 + after) - digamma(i + 1 + after)) - before * (
             digamma(n_pos + 1 + before) - digamma(i + 1 + before)
         )
-
-
-def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:
-    """Steps of divide and conquer over 1..count: arrays (middle, left, right), with known ends."""
-    plan = []
-    left, right = np.array([0]), np.array([count + 1])
-    while left.size:
-        middle = (left + right) // 2
-        inside = middle > left
-        left, right, middle = left[inside], right[inside], middle[inside]
-        if middle.size:
-            plan.append((middle, left, right))
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        wide = right - left > 1
-        left, right = left[wide], right[wide]
-    return plan

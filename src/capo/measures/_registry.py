@@ -13,7 +13,6 @@ from . import _confusion as confusion
 from . import _linear as linear
 from . import _ranking as ranking
 from ._base import Measure
-from ._formula import CELLS, Formula
 
 #: The measures of two classes, each with its formula and its use.
 _BINARY: list[tuple[type[Measure], str, str]] = [
@@ -118,7 +117,7 @@ class Registry(Generic[AnyMeasure]):
         """A measure by its name and parameters, or from another measure, a formula or a function."""
         if isinstance(measure, str):
             name = measure.strip()
-            if name.isidentifier() and name not in CELLS:
+            if name.isidentifier() and name not in confusion.CELLS:
                 return self._by_name(name, params)
         if params:
             raise InvalidInputError(
@@ -126,7 +125,7 @@ class Registry(Generic[AnyMeasure]):
                 f"{measure!r}."
             )
         if isinstance(measure, str):
-            measure = confusion.FunctionMeasure(Formula(measure))
+            measure = confusion.FunctionMeasure(confusion.Formula(measure))
         if isinstance(measure, self.kind):
             return measure
         if isinstance(measure, Measure) or (callable(measure) and not inspect.isclass(measure)):

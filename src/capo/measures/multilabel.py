@@ -178,17 +178,13 @@ def expected_f1(sorted_probabilities: FloatArray) -> FloatArray:
     return values
 
 
-def _convert(measure: Measure | Callable[..., Any]) -> MultilabelMeasure:
-    return LabelAverage(measure if isinstance(measure, Measure) else FunctionMeasure(measure))
-
-
 _REGISTRY: Registry[MultilabelMeasure] = Registry(
     MultilabelMeasure,
     {
         "f1_samples": (SamplesF1, "mean F1 of each row's labels", "each row's set of labels matters"),
         "precision_at_k": (PrecisionAtK, "precision of each row's k best labels", "k labels are suggested"),
     },
-    _convert,
+    lambda each: LabelAverage(each if isinstance(each, Measure) else FunctionMeasure(each)),
     target=" of label matrices",
     average=lambda each, name: EntryAverage(each) if name == "micro" else LabelAverage(each, name),
     averages={
