@@ -149,11 +149,11 @@ def estimator_label(model: Any) -> str:
 
 def parse_json(text: bytes) -> Any:
     """A JSON document; NaN and infinities, which are not JSON, are refused."""
-    return json.loads(text, parse_constant=_refuse_constant)
 
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not a number in JSON")
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number in JSON")
+    return json.loads(text, parse_constant=refuse)
 
 
 def _replace_non_finite(value: Any) -> Any:
@@ -212,10 +212,21 @@ def save(
     True
     """
     check_is_fitted(model)
-    members, encoder = _encode(model)
+    encoder = Encoder()
+    try:
+        state = json.dumps(encoder.encode_model(model), allow_nan=False)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
+            "class of your own must be in a module that can be imported; a measure can be given as a "
+            "formula, such as '10 * tp - 2 * fp'."
+        ) from error
     manifest = Manifest.from_model(model, encoder.packages, schema or {}, training or {})
     with atomic_write(path) as file:
-        write_archive(file, {MANIFEST: manifest.to_json().encode(), **members})
+        members = {MANIFEST: manifest.to_json().encode(), STATE: state.encode(), **encoder.members}
+        write_archive(file, members)
     if encoder.untrusted:
         types = sorted(encoder.untrusted)
         warnings.warn(
@@ -285,23 +296,6 @@ def read_manifest(path: PathLike) -> Manifest:
     """Read a model file's description of its model; the model is not opened."""
     name = os.fspath(path)
     return Manifest.from_json(Archive(name).read(MANIFEST), name)
-
-
-def _encode(model: Any) -> tuple[dict[str, bytes], Encoder]:
-    """The members of the model, which are known to be readable again, and what made them."""
-    try:
-        encoder = Encoder()
-        state = json.dumps(encoder.encode_model(model), allow_nan=False)
-        members = {STATE: state.encode(), **encoder.members}
-    except MissingExtraError:
-        raise
-    except Exception as error:
-        raise ModelFileError(
-            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
-            "class of your own must be in a module that can be imported; a measure can be given as a "
-            "formula, such as '10 * tp - 2 * fp'."
-        ) from error
-    return members, encoder
 
 
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:
