@@ -482,25 +482,31 @@ class Encoder:
             return list(map(self.encode, value))
         is_array = kind in (np.ndarray, np.memmap) and not value.dtype.hasobject
         if is_array and not (value.ndim == 2 and value.strides[0] < value.strides[1]):
-            if id(value) not in self._nodes:
-                self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
-                self._alive.append(value)
-                self._arrays.append(value.tobytes())
-                self._n_bytes += value.nbytes
-            return self._nodes[id(value)]
+            return self._array(value)
         written = next((each for each in _KINDS if each.applies(value)), None)
         if written is not None:
             return {written.tag: self.encode(written.to_content(value))}
-        package, name = kind.__module__.partition(".")[0], class_name(kind)
+        name = class_name(kind)
+        if name is not None and not isinstance(value, BaseEstimator):
+            names = [each.name for each in fields(value) if each.init] if is_dataclass(value) else vars(value)
+            state = {each: getattr(value, each) for each in names}
+            return {"record": [name, _map_values(self.encode, state)]}
+        return self._object(value)
+
+    def _array(self, value: Any) -> Node:
+        if id(value) not in self._nodes:
+            self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
+            self._alive.append(value)
+            self._arrays.append(value.tobytes())
+            self._n_bytes += value.nbytes
+        return self._nodes[id(value)]
+
+    def _object(self, value: Any) -> Node:
+        package = type(value).__module__.partition(".")[0]
         if package in BOOSTERS:
             self.packages.add(package)
-            if kind.__name__ == "Booster":
+            if type(value).__name__ == "Booster":
                 return self._booster(value, package)
-        if name is not None and not isinstance(value, BaseEstimator):
-            state = dict(vars(value))
-            if is_dataclass(value):
-                state = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-            return {"record": [name, _map_values(self.encode, state)]}
         if id(value) not in self._nodes:
             self._nodes[id(value)] = {"object": len(self._objects)}
             self._objects.append(value)
