@@ -144,13 +144,16 @@ class Console:
         Write results as JSON.
     quiet : bool
         Suppress everything except results and errors.
+
+    Attributes
+    ----------
     strict : bool
         Whether to raise an error in place of a note about training data.
     """
 
     as_json: bool = False
     quiet: bool = False
-    strict: bool = False
+    strict: bool = field(default=False, init=False)
     _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:

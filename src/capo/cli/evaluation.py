@@ -16,23 +16,18 @@ from .console import Console, check_file_ending, check_output, count, to_json, w
 N_CROSS_FIT_FOLDS = 5
 
 
-@options.command()
+@options.command
 def evaluate(
     model: options.Model,
     table: options.Table,
+    console: options.Output,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     all_measures: Annotated[
         bool, options.output_option("--all", "List all measures, not only that of the model and its rates.")
     ] = False,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Evaluate a model on labeled rows.
 
@@ -45,12 +40,10 @@ def evaluate(
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
-    from ..io.formats import open_table
     from .inputs import load_model, training_table_notes
     from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled_table
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_output(None, *reader.paths, model)
     loaded = load_model(model, trust, console)
     if cluster is None:
@@ -68,41 +61,15 @@ def evaluate(
     )
 
 
-@options.command()
+@options.command
 def compare(
     table: options.Table,
-    targets: options.Targets = None,
-    label_separator: options.LabelSeparator = None,
-    positive: options.Positive = None,
-    drop_unlabeled: options.DropUnlabeled = False,
-    weight: options.Weight = None,
-    group: options.Group = None,
-    time: options.Time = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    categories: options.Categories = None,
-    types: options.Types = None,
-    strict: options.Strict = False,
-    measure: options.Measure = None,
-    measure_args: options.MeasureArgs = None,
-    cost_fp: options.CostFP = None,
-    cost_fn: options.CostFN = None,
-    benefit_tp: options.BenefitTP = None,
-    auxiliaries: options.Auxiliaries = None,
-    scores: options.Scores = None,
-    delta: options.Delta = "linear",
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
+    training: options.Training,
+    console: options.Output,
     folds: Annotated[int, options.model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
     ] = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Compare capo with simpler methods by cross-validation.
 
@@ -116,35 +83,15 @@ def compare(
       capo compare train.csv -t fraud --cost-fn amount --cost-fp 5
     """
     from .. import inspection
-    from ..io.formats import open_table
     from ..learning.folds import TimeFolds
     from . import training_data
     from .inputs import table_sha256
 
-    console = Console(as_json, quiet, strict)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    console.strict = training.strict
+    reader = table.open()
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
-    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-    plan = training_data.TrainingPlan(
-        training_data.make_roles(
-            targets,
-            types,
-            weight=weight,
-            group=group,
-            time=time,
-            drop=drop,
-            ids=ids,
-            categories=categories,
-            scores=scores,
-        ),
-        training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
-        training_data.make_model(auxiliaries, delta, N_CROSS_FIT_FOLDS, time, jobs, seed),
-        prices,
-        label_separator or "",
-        positive,
-        drop_unlabeled,
-    )
-    check_output(output, *reader.paths, *plan.measure.files, types)
+    plan = training_data.TrainingPlan(training, N_CROSS_FIT_FOLDS)
+    check_output(output, *reader.paths, *plan.measure.files, training.types)
     data = plan.read(reader, console)
     with console.step("comparing", n_fits=folds) as step:
         comparison = inspection.compare(
@@ -153,8 +100,8 @@ def compare(
             data.y,
             sample_weight=data.sample_weight,
             groups=data.groups,
-            folds=TimeFolds(folds) if time else folds,
-            random_state=seed,
+            folds=TimeFolds(folds) if training.time else folds,
+            random_state=training.seed,
             prices=data.prices or None,
             on_progress=step.end_fit,
         )
@@ -168,10 +115,11 @@ def compare(
     console.result(f"{heading}\n\n{comparison}", comparison.to_dict())
 
 
-@options.command()
+@options.command
 def explain(
     model: options.Model,
     table: options.Table,
+    console: options.Output,
     rows: Annotated[
         list[int] | None,
         options.model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
@@ -189,13 +137,7 @@ def explain(
         Path | None, options.output_option("--output -o FILE", "JSON file to write, besides the text.")
     ] = None,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Show which columns matter, and why rows are predicted so.
 
@@ -209,12 +151,10 @@ def explain(
       capo explain churn.capo new.csv --row 17 --row 230
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
-    from ..io.formats import open_table
     from .inputs import load_model, training_table_notes
     from .rows import explain_columns, explain_predictions, has_labels
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
     check_output(output, *reader.paths, model)
     loaded = load_model(model, trust, console)
@@ -248,7 +188,7 @@ def explain(
     console.result("\n\n".join([*texts, *(f"row {row:,}: {each}" for row, each in numbered)]), data)
 
 
-@options.command()
+@options.command
 def report(
     model: options.Model,
     table: options.Table,
@@ -261,10 +201,6 @@ def report(
         bool,
         options.output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
     ] = True,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -277,13 +213,12 @@ def report(
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from ..io.formats import open_table
     from ..report import render_report
     from . import inputs
     from . import rows as table_rows
 
     console = Console(quiet=quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_output(output, *reader.paths, model, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = inputs.load_model(model, trust, console)

@@ -34,21 +34,16 @@ if TYPE_CHECKING:
     from ..tables.schema import FeatureSchema
 
 
-@options.command()
+@options.command
 def inspect(
     table: options.Table,
+    console: options.Output,
     target: Annotated[
         str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
     ] = None,
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Show what each column of a table is taken for.
 
@@ -60,11 +55,9 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.formats import open_table
     from ..io.table_schema import ColumnRoles
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
@@ -150,7 +143,7 @@ def _one_line(text: str) -> str:
     return " ".join(printable(text).splitlines())
 
 
-@options.command()
+@options.command
 def show(model: options.Model, as_json: options.Json = False) -> None:
     """Describe a model file without loading the model.
 
@@ -190,7 +183,7 @@ def _describe_columns(schema: dict[str, Any]) -> str:
     return str(schema.get("n_features", "unknown"))
 
 
-@options.command()
+@options.command
 def export(
     model: options.Model,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
@@ -227,7 +220,7 @@ A measure of two classes by its plain name, such as f1, is then averaged over th
 ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
 
 
-@options.command()
+@options.command
 def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
@@ -304,7 +297,7 @@ or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, anothe
 """
 
 
-@options.command()
+@options.command
 def demo() -> None:
     """Show a comparison on scikit-learn's digits.
 

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from .. import measures
 from .._compat import BoolArray, FloatArray, NDArray
+from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
 from ..io.formats import TableReader
@@ -54,6 +55,7 @@ from ..tables.targets import (
 )
 from .console import Console, count
 from .inputs import connect, divide, read_parts
+from .options import Training
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
 
@@ -248,38 +250,22 @@ def read_column_types(path: Path) -> dict[str, DemandedKind]:
     return columns
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that have a value."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def make_roles(targets: list[str] | None, types: Path | None, **names: Any) -> ColumnRoles:
-    """The roles of columns that options name, each with a name, a list of names or None."""
-    target, *others = dict.fromkeys(targets or [""])
-    roles: dict[str, Any] = {
-        name: tuple(each if name == "scores" else dict.fromkeys(each)) if isinstance(each, list) else each
-        for name, each in given(**names).items()
-    }
-    if "group" in roles and "time" in roles:
+def _make_roles(options: Training) -> ColumnRoles:
+    """The roles of the columns that options name."""
+    if options.group and options.time:
         raise InvalidInputError("--group and --time cannot be combined: choose one.")
-    if types is not None:
-        roles["kinds"] = read_column_types(types)
-    return ColumnRoles("" if others else target, **roles, label_columns=(target, *others) if others else ())
-
-
-def make_model(
-    auxiliaries: list[str] | None, delta: str, folds: int | None, time: str | None, jobs: int, seed: int
-) -> CAPOClassifier:
-    """The model that options describe, before its table is known."""
-    if delta.lower() not in DELTAS:
-        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
-    return CAPOClassifier(
-        auxiliaries=parse_auxiliaries(auxiliaries),
-        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if time else folds,
-        delta=DELTAS[delta.lower()],
-        n_jobs=jobs or None,
-        random_state=seed,
-        verbose=2,  # the console decides how much of it is shown
+    target, *others = dict.fromkeys(options.targets or [""])
+    return ColumnRoles(
+        "" if others else target,
+        weight=options.weight or "",
+        group=options.group or "",
+        time=options.time or "",
+        drop=tuple(dict.fromkeys(options.drop or ())),
+        ids=tuple(dict.fromkeys(options.ids or ())),
+        categories=tuple(dict.fromkeys(options.categories or ())),
+        kinds={} if options.types is None else read_column_types(options.types),
+        label_columns=(target, *others) if others else (),
+        scores=tuple(options.scores or ()),
     )
 
 
@@ -310,9 +296,15 @@ class TrainingTable(NamedTuple):
     prices: dict[str, Any]
 
 
-@dataclass(frozen=True)
 class TrainingPlan:
-    """What is trained, and from which columns.
+    """What the options of a command say about the training.
+
+    Parameters
+    ----------
+    options : Training
+        The options.
+    folds : int, optional
+        Folds for cross-fitting.
 
     Attributes
     ----------
@@ -324,21 +316,24 @@ class TrainingPlan:
         The model without what depends on the table.
     prices : dict of str to str
         Columns or numbers by the names of the parameters of `fit`.
-    label_separator : str
-        What separates the labels of a row in the target column; empty if a row has one.
-    positive : str, optional
-        The positive label as it was typed.
-    drop_unlabeled : bool
-        Leave out rows without a label.
     """
 
-    roles: ColumnRoles
-    measure: RequestedMeasure
-    model: CAPOClassifier
-    prices: dict[str, str]
-    label_separator: str = ""
-    positive: str | None = None
-    drop_unlabeled: bool = False
+    def __init__(self, options: Training, folds: int | None) -> None:
+        self.options = options
+        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
+        self.roles = _make_roles(options)
+        default = "cost" if self.prices else "f1"
+        self.measure = RequestedMeasure.parse(options.measure, options.measure_args, default)
+        if options.delta.lower() not in DELTAS:
+            raise InvalidInputError(f"--delta must be linear, rbf or none: got {options.delta!r}.")
+        self.model = CAPOClassifier(
+            auxiliaries=parse_auxiliaries(options.auxiliaries),
+            cv=TimeFolds(folds or DEFAULT_N_FOLDS) if options.time else folds,
+            delta=DELTAS[options.delta.lower()],
+            n_jobs=options.jobs or None,
+            random_state=options.seed,
+            verbose=2,  # the console decides how much of it is shown
+        )
 
     @property
     def target(self) -> str:
@@ -350,7 +345,7 @@ class TrainingPlan:
         with console.step(f"reading {table.name}"):
             batch = table.read()
             roles = self._roles_in(batch)
-            if self.drop_unlabeled:
+            if self.options.drop_unlabeled:
                 batch = _drop_unlabeled(batch, roles, console)
             inference = self._infer_schema(batch, roles)
             schema, time = inference.schema, roles.time
@@ -389,9 +384,9 @@ class TrainingPlan:
         return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
 
     def _infer_schema(self, batch: Batch, roles: ColumnRoles) -> SchemaInference:
-        separator = self.label_separator
+        separator = self.options.label_separator or ""
         if isinstance(batch.rows, SparseRows):
-            if roles != ColumnRoles("") or separator or self.drop_unlabeled:
+            if roles != ColumnRoles("") or separator or self.options.drop_unlabeled:
                 raise InvalidInputError(
                     "an svmlight file starts each row with its label and has no named columns: remove "
                     "--target, --label-separator, --drop-unlabeled, --weight, --group, --time, --drop, --id, "
@@ -448,7 +443,7 @@ class TrainingPlan:
         for option, value, remedy in (
             ("--time is", self.roles.time, "leave it out, or use --group"),
             ("--cost-fp, --cost-fn and --benefit-tp are", self.prices, "use --measure-arg matrix=FILE"),
-            ("--positive is", self.positive, "leave it out"),
+            ("--positive is", self.options.positive, "leave it out"),
         ):
             if value:
                 raise InvalidInputError(f"{option} for targets and measures of two classes: {remedy}.")
@@ -457,17 +452,18 @@ class TrainingPlan:
         self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema, name: str
     ) -> _Target:
         pos_label = find_yes_label(labels)
-        if self.positive is not None:
-            pos_label = parse_label(self.positive, schema.label_kind)
+        if self.options.positive is not None:
+            pos_label = parse_label(self.options.positive, schema.label_kind)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{name} has no label {self.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
+                    f"{name} has no label {self.options.positive!r}: its labels are {labels[0]!r} and "
+                    f"{labels[1]!r}."
                 )
         classes, positive = encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
         other, label = classes.tolist()
         share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
-        if share > MAX_POSITIVE_SHARE and not self.positive:
+        if share > MAX_POSITIVE_SHARE and not self.options.positive:
             reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
             notes = [
                 f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
@@ -577,8 +573,8 @@ def needs_parts(
         "--weight": plan.roles.weight,
         "--group": plan.roles.group,
         "--time": plan.roles.time,
-        "--label-separator": plan.label_separator,
-        "--drop-unlabeled": plan.drop_unlabeled,
+        "--label-separator": plan.options.label_separator,
+        "--drop-unlabeled": plan.options.drop_unlabeled,
         "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
     }
     conflict = next((name for name, value in options.items() if value), "")
