@@ -98,7 +98,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     parameters: list[Parameter] = []
     for parameter in signature(function, eval_str=True).parameters.values():
         group: Any = parameter.annotation
-        if is_dataclass(group):
+        if isinstance(group, type) and is_dataclass(group):
             groups[parameter.name] = group
             parameters += signature(group, eval_str=True).parameters.values()
         else:
