@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -287,6 +288,18 @@ capo: CAPOClassifier(measure).
 The first line includes the time to train the auxiliaries; the others reuse them.
 
 """
+_SERVICE_TEXT = f"""
+A service's yes or no, adapted
+------------------------------
+A service says whether an image shows an 8. It was trained elsewhere, on the left half of {N_SERVICE_ROWS}
+digits, and gives no probabilities. There are {N_LABELS} labels. capo: auxiliaries=[service, 'auto'].
+
+{{table}}
+
+The service's answers are worth what capo has beyond the line with the coin, the labels what it
+has beyond the service alone. {N_SERVICE_SPLITS} splits are too few to tell capo from the logistic regression:
+'capo compare' does so on your own table.
+"""
 _DEMO_NEXT_STEPS = """
 Next, with a table of your own:
   capo compare table.csv --target COLUMN --measure f1      compare capo with simpler methods
@@ -352,31 +365,16 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
     typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
 
 
-class LeftHalfService:
-    """A black box: it was trained on other digits, of which it sees the left half, and can only predict."""
+def train_service(X: FloatArray, y: BoolArray) -> SimpleNamespace:
+    """A black box, which can only predict: a classifier of the left half of each image."""
+    from sklearn.ensemble import RandomForestClassifier
 
-    def __init__(self, X: FloatArray, y: BoolArray) -> None:
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(max_depth=5, class_weight="balanced_subsample", random_state=0)
-        self._model = forest.fit(self._left_half(X), y)
-
-    def predict(self, X: FloatArray) -> BoolArray:
-        """Whether each row is positive."""
-        labels: BoolArray = self._model.predict(self._left_half(X))
-        return labels
-
-    def _left_half(self, X: FloatArray) -> FloatArray:
+    def left_half(X: FloatArray) -> FloatArray:
         return X.reshape(-1, 8, 8)[:, :, :4].reshape(-1, 32)
 
-
-class Coin:
-    """A black box whose answers mean nothing: whether the sum of the pixels is even."""
-
-    def predict(self, X: FloatArray) -> BoolArray:
-        """Whether each row is positive."""
-        even: BoolArray = X.sum(axis=1) % 2 == 0
-        return even
+    forest = RandomForestClassifier(max_depth=5, class_weight="balanced_subsample", random_state=0)
+    forest.fit(left_half(X), y)
+    return SimpleNamespace(predict=lambda X: forest.predict(left_half(X)))
 
 
 def compare_with_service(seed: int) -> dict[str, float]:
@@ -396,7 +394,8 @@ def compare_with_service(seed: int) -> dict[str, float]:
         X, digit == 8, train_size=N_SERVICE_ROWS, random_state=seed, stratify=digit
     )
     X, X_test, y, y_test = train_test_split(X, y, train_size=N_LABELS, random_state=seed, stratify=y)
-    service, f1 = LeftHalfService(elsewhere, y_elsewhere), measures.get("f1")
+    service, f1 = train_service(elsewhere, y_elsewhere), measures.get("f1")
+    coin = SimpleNamespace(predict=lambda X: X.sum(axis=1) % 2 == 0)
     columns, columns_test = (np.column_stack((each, service.predict(each))) for each in (X, X_test))
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
     rival = TunedThresholdClassifierCV(logistic, scoring="f1").fit(columns, y)
@@ -404,7 +403,7 @@ def compare_with_service(seed: int) -> dict[str, float]:
         "service alone": f1.score(y_test, service.predict(X_test) - 0.5),
         "logistic regression on pixels and answers": f1.score(y_test, rival.predict(columns_test) - 0.5),
     }
-    for name, box in (("capo with a coin instead of the service", Coin()), ("capo", service)):
+    for name, box in (("capo with a coin instead of the service", coin), ("capo", service)):
         model = CAPOClassifier("f1", auxiliaries=[("box", box), "auto"], random_state=0).fit(X, y)
         values[name] = model.score(X_test, y_test)
     return values
@@ -413,22 +412,10 @@ def compare_with_service(seed: int) -> dict[str, float]:
 def adapt_service() -> str:
     """What a black box and a few labels are worth together, as text."""
     results = [compare_with_service(seed) for seed in range(N_SERVICE_SPLITS)]
-    title = "A service's yes or no, adapted"
-    lines = [
-        f"{'f1 on test rows':<43}{'mean':>8}" + "".join(f"{f'split {i + 1}':>9}" for i in range(len(results)))
-    ]
+    splits = "".join(f"{f'split {number}':>9}" for number in range(1, len(results) + 1))
+    lines = [f"{'f1 on test rows':<43}{'mean':>8}{splits}"]
     for name in results[0]:
         values = [each[name] for each in results]
         cells = "".join(f"{value:>9.4f}" for value in values)
         lines.append(f"{name:<43}{sum(values) / len(values):>8.4f}{cells}")
-    table = "\n".join(lines)
-    return (
-        f"\n{title}\n{'-' * len(title)}\n"
-        "A service says whether an image shows an 8. It was trained elsewhere, on the left half of "
-        f"{N_SERVICE_ROWS}\ndigits, and gives no probabilities. There are {N_LABELS} labels. "
-        "capo: auxiliaries=[service, 'auto'].\n\n"
-        f"{table}\n\n"
-        "The service's answers are worth what capo has beyond the line with the coin, the labels what it\n"
-        f"has beyond the service alone. {N_SERVICE_SPLITS} splits are too few to tell capo from the logistic "
-        "regression:\n'capo compare' does so on your own table.\n"
-    )
+    return _SERVICE_TEXT.format(table="\n".join(lines))
