@@ -188,16 +188,7 @@ class Console:
         There is a bar if models are trained, for `n_fits` fits.
         """
         step = Step(self, label, n_fits)
-        try:
-            with self._warnings_as_notes(), step.logged_progress(), step.spinner():
-                yield step
-        except KeyboardInterrupt:
-            raise CommandInterrupted from None
-        if step.seconds >= MIN_LOGGED_SECONDS:
-            self.log(f"{label}: {step.seconds:.1f} s")
 
-    @contextmanager
-    def _warnings_as_notes(self) -> Iterator[None]:
         def show(message: Warning | str, category: type[Warning], *_args: Any, **_kwargs: Any) -> None:
             text = " ".join(str(message).split())
             if issubclass(category, DataWarning):
@@ -205,10 +196,15 @@ class Console:
             elif issubclass(category, UserWarning):
                 self.note(text)
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = show
-            yield
+        try:
+            with warnings.catch_warnings(), step.shown():
+                warnings.simplefilter("always")
+                warnings.showwarning = show
+                yield step
+        except KeyboardInterrupt:
+            raise CommandInterrupted from None
+        if step.seconds >= MIN_LOGGED_SECONDS:
+            self.log(f"{label}: {step.seconds:.1f} s")
 
 
 class Step(logging.Handler):
@@ -226,25 +222,20 @@ class Step(logging.Handler):
         self._next_line = MIN_LOGGED_SECONDS
 
     @contextmanager
-    def spinner(self) -> Iterator[None]:
-        """Show a moving line for the duration of the step, if standard error is a terminal."""
-        if self.console.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
-
-        with RichConsole(stderr=True).status(self._line(""), spinner="line") as self._status:
-            yield
-
-    @contextmanager
-    def logged_progress(self) -> Iterator[None]:
-        """Show the log records of the library."""
+    def shown(self) -> Iterator[None]:
+        """Show the log records of the library, on a terminal in a moving line."""
         logger = logging.getLogger("capo")
         level = logger.level
         logger.addHandler(self)
         logger.setLevel(logging.INFO)
         try:
-            yield
+            if self.console.quiet or not sys.stderr.isatty():
+                yield
+            else:
+                from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
+
+                with RichConsole(stderr=True).status(self._line(""), spinner="line") as self._status:
+                    yield
         finally:
             logger.removeHandler(self)
             logger.setLevel(level)
@@ -279,23 +270,20 @@ class Step(logging.Handler):
             self._next_line = seconds + min(seconds, MAX_SECONDS_BETWEEN_LINES)
             self.console.log(f"{self.label}: {text}")
 
-    @property
-    def _n_steps(self) -> int:
-        """The number of steps of all fits; 0 if it is not known yet."""
-        return self._n_fits * (self._n_models + 1) if self._n_models else 0
-
-    @property
-    def _n_done(self) -> int:
-        return self._n_ended * (self._n_models + 1) + self._n_trained
+    def _count_steps(self) -> tuple[int, int]:
+        """The steps of all fits that are done, and their number; 0 if it is not known yet."""
+        n_per_fit = self._n_models + 1 if self._n_models else 0
+        return self._n_ended * n_per_fit + self._n_trained, self._n_fits * n_per_fit
 
     def _describe_fits(self, seconds: float) -> str:
         """The steps that are done, and the time left if the others take as long."""
-        if not self._n_steps:
+        n_done, n_steps = self._count_steps()
+        if not n_steps:
             return ""
-        steps = f"{self._n_done} of {self._n_steps} steps"
-        if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
+        steps = f"{n_done} of {n_steps} steps"
+        if n_done < MIN_SHARE_FOR_TIME_LEFT * n_steps:
             return steps
-        left = seconds * (self._n_steps - self._n_done) / self._n_done
+        left = seconds * (n_steps - n_done) / n_done
         number, unit = (
             (left, "s") if left < 100 else (left / 60, "min") if left < 6000 else (left / 3600, "h")
         )
@@ -306,8 +294,9 @@ class Step(logging.Handler):
         from rich.text import Text  # noqa: PLC0415 (for terminals only; does not take brackets for markup)
 
         parts = [printable(self.label), printable(text)]
-        if self._n_steps:
-            parts.insert(1, ("━" * (BAR_WIDTH * self._n_done // self._n_steps)).ljust(BAR_WIDTH))
+        n_done, n_steps = self._count_steps()
+        if n_steps:
+            parts.insert(1, ("━" * (BAR_WIDTH * n_done // n_steps)).ljust(BAR_WIDTH))
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
 
