@@ -40,21 +40,32 @@ def evaluate(
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
-    from .inputs import load_model, training_table_notes
-    from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled_table
+    from . import inputs, rows
 
     reader = table.open()
     check_output(None, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    loaded = inputs.load_model(model, trust, console)
     if cluster is None:
-        rows = predict_labeled_table(loaded, reader, console)
-        evaluation = evaluate_rows(loaded.model, rows, seed, console, all_measures=all_measures)
-        n_rows = len(rows.y)
+        labeled = rows.predict_labeled_table(loaded, reader, console)
+        evaluation = rows.evaluate_rows(loaded.model, labeled, seed, console, all_measures=all_measures)
+        n_rows = len(labeled.y)
     else:
-        n_rows, evaluation = evaluate_on_cluster(
-            loaded, reader, cluster, partition_rows, seed, console, all_measures=all_measures
-        )
-    training_table_notes(loaded.manifest, reader, console)
+        from .. import dask
+
+        if loaded.model.target_type_ != "binary" or rows.is_priced(loaded.model):
+            raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
+        if getattr(loaded.schema, "weight", ""):
+            raise InvalidInputError("--cluster is for models trained without --weight: leave it out.")
+        if getattr(loaded.schema, "group", ""):
+            console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
+        parts = inputs.divide(reader, partition_rows, console)
+        with inputs.connect(cluster, console) as client, console.step(f"evaluating on {cluster}"):
+            X, y = inputs.read_parts(parts, loaded.schema)
+            evaluation = dask.evaluate(
+                loaded.model, X, y, all_measures=all_measures, random_state=seed, client=client
+            )
+        n_rows = int(sum(evaluation.confusion or ()))
+    inputs.training_table_notes(loaded.manifest, reader, console)
     console.result(
         f"{reader.name}: {count(n_rows, 'row')}\n\n{evaluation}",
         {"table": reader.name, "rows": n_rows, **evaluation.to_dict()},
@@ -151,34 +162,36 @@ def explain(
       capo explain churn.capo new.csv --row 17 --row 230
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
-    from .inputs import load_model, training_table_notes
-    from .rows import explain_columns, explain_predictions, has_labels
+    from .. import inspection
+    from . import inputs
+    from . import rows as table_rows
 
     reader = table.open()
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
     check_output(output, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
         X = loaded.schema.features(batch)
-    positions = [row - 1 for row in rows or ()]
     for row in rows or ():
         if not 1 <= row <= len(batch):
             raise InvalidInputError(
                 f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
             )
-    is_labeled = has_labels(loaded.schema, batch)
+    is_labeled = table_rows.has_labels(loaded.schema, batch)
     if not is_labeled and not rows:
         raise InvalidInputError(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
         )
-    explained = explain_predictions(loaded, batch, X, positions, console, seed, columns) if rows else []
+    explained: list[inspection.RowExplanation] = []
+    if rows:
+        explained = table_rows.explain_predictions(loaded, batch, X, rows, console, seed, columns)
     found = None
     if is_labeled:
         if folds is None:
-            training_table_notes(loaded.manifest, reader, console)
-        found = explain_columns(loaded, batch, X, console, seed, columns, folds, max_rows)
+            inputs.training_table_notes(loaded.manifest, reader, console)
+        found = table_rows.explain_columns(loaded, batch, X, console, seed, columns, folds, max_rows)
     numbered = list(zip(rows or (), explained, strict=True))
     data = {"table": reader.name, **({} if found is None else found.to_dict())}
     data["rows"] = [{**each.to_dict(), "row": row} for row, each in numbered]

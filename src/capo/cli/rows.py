@@ -482,33 +482,6 @@ def evaluate_rows(
         )
 
 
-def evaluate_on_cluster(
-    loaded: LoadedModel,
-    table: TableReader,
-    address: str,
-    partition_rows: int | None,
-    seed: int,
-    console: Console,
-    *,
-    all_measures: bool,
-) -> tuple[int, inspection.Evaluation]:
-    """The number of rows, and the evaluation; the decisions stay on the workers."""
-    from ..dask import evaluate  # noqa: PLC0415 (an optional package)
-
-    if loaded.model.target_type_ != "binary" or is_priced(loaded.model):
-        raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
-    if getattr(loaded.schema, "weight", ""):
-        raise InvalidInputError("--cluster is for models that were trained without --weight: leave it out.")
-    if getattr(loaded.schema, "group", ""):
-        console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
-    parts = inputs.divide(table, partition_rows, console)
-    with inputs.connect(address, console) as client, console.step(f"evaluating on {address}"):
-        X, y = inputs.read_parts(parts, loaded.schema)
-        evaluation = evaluate(loaded.model, X, y, all_measures=all_measures, random_state=seed, client=client)
-    assert evaluation.confusion is not None
-    return int(sum(evaluation.confusion)), evaluation
-
-
 def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -> list[Any]:
     """The worst errors on some rows, with the values of the file; none unless there are two classes."""
     model, losses = loaded.model, None
@@ -574,13 +547,13 @@ def explain_predictions(
     loaded: LoadedModel,
     batch: Batch,
     X: Any,
-    positions: list[int],
+    rows: list[int],
     console: Console,
     seed: int,
     columns: list[str] | None,
 ) -> list[inspection.RowExplanation]:
-    """What each column adds to the log-odds of some rows, with the values of the file."""
-    model = loaded.model
+    """What each column adds to the log-odds of some rows, counted from 1, with the values of the file."""
+    model, positions = loaded.model, [row - 1 for row in rows]
     if is_priced(model):
         console.note(
             f"The model has prices: rows are explained at one threshold, {model.threshold_:.4g}; "
