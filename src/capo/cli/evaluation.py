@@ -10,7 +10,7 @@ from typing import Annotated
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, check_output, count, to_json, write_output
+from .console import check_file_ending, check_output, count, to_json, write_output
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
@@ -230,7 +230,7 @@ def report(
     from . import inputs
     from . import rows as table_rows
 
-    console = Console(quiet=quiet)
+    console = options.Output(quiet=quiet)
     reader = table.open()
     check_output(output, *reader.paths, model, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")

@@ -17,15 +17,7 @@ import typer
 
 from ..exceptions import InvalidInputError, list_labels
 from . import options
-from .console import (
-    Console,
-    check_file_ending,
-    check_output,
-    count,
-    ignore_broken_pipe,
-    printable,
-    write_output,
-)
+from .console import check_file_ending, check_output, count, ignore_broken_pipe, printable, write_output
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
@@ -92,7 +84,7 @@ def inspect(
 
 
 def _inspect_columns(
-    batch: Batch, roles: ColumnRoles, console: Console
+    batch: Batch, roles: ColumnRoles, console: options.Output
 ) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
     """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
     import numpy as np
@@ -169,7 +161,7 @@ def show(model: options.Model, as_json: options.Json = False) -> None:
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
-    Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
+    options.Output(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
 
 
 def _describe_columns(schema: dict[str, Any]) -> str:
@@ -199,7 +191,7 @@ def export(
     from ..export.onnx import to_onnx
     from .inputs import load_model, with_raw_tables
 
-    console = Console(quiet=quiet)
+    console = options.Output(quiet=quiet)
     check_output(output, model)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = load_model(model, trust, console)
@@ -237,7 +229,7 @@ def measures(
     from .. import measures as registry
     from ..measures import Description, multiclass, multilabel
 
-    console, binary = Console(as_json), {each.name: each for each in registry.describe()}
+    console, binary = options.Output(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         rows = [("measure", "value", "when to use it")]
         for each in binary.values():

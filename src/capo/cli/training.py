@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from . import options
-from .console import check_model_output
+from .console import check_model_output, count
 
 
 @options.command
@@ -49,6 +49,9 @@ def fit(
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
     """
+    import numpy as np
+
+    from ..learning.folds import DEFAULT_N_FOLDS
     from . import inputs, rows, training_data
 
     console.strict = training.strict
@@ -61,7 +64,14 @@ def fit(
         )
     else:
         data = plan.read(reader, console)
-        training_data.note_few_groups(data, folds, console)
+        if data.groups is not None and data.target_type != "multilabel" and not training.time:
+            n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
+            n_folds = folds or DEFAULT_N_FOLDS
+            if n_groups < n_folds:
+                console.note(
+                    f"One class is in {count(n_groups, 'group')} only: {n_groups} folds are used, not "
+                    f"{n_folds}."
+                )
         with console.step("training"):
             groups = {} if data.groups is None else {"groups": data.groups}
             data.model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **groups)
