@@ -38,8 +38,18 @@ class Archive:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        data = _read_file(path)
-        if not data.startswith(_SIGNATURE):
+        try:
+            with Path(path).open("rb") as file:
+                head = file.read(len(_SIGNATURE))
+                # A file that is not an archive may be of any size.
+                data = head + file.read() if head == _SIGNATURE else b""
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "there is no such file" if missing else error.strerror or str(error)
+            raise ModelFileError(f"{path} cannot be opened: {reason}.") from error
+        except ValueError as error:  # a null character in the name
+            raise ModelFileError(f"{path!r} cannot be opened: {error}.") from error
+        if not data:
             raise ModelFileError(f"{path} is not a capo model file.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -94,17 +104,3 @@ def check_archive(archive: zipfile.ZipFile, size: int) -> None:
     unpacked = sum(info.file_size for info in infos)
     if unpacked > max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * size):
         raise ValueError(f"it would unpack from {size / 1e6:,.1f} MB to {unpacked / 1e6:,.0f} MB")
-
-
-def _read_file(path: str) -> bytes:
-    """The bytes of a file; only the first ones if it is not an archive, since it may be of any size."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(len(_SIGNATURE))
-            return head + file.read() if head == _SIGNATURE else head
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        reason = "there is no such file" if missing else error.strerror or str(error)
-        raise ModelFileError(f"{path} cannot be opened: {reason}.") from error
-    except ValueError as error:  # a null character in the name
-        raise ModelFileError(f"{path!r} cannot be opened: {error}.") from error

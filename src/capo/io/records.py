@@ -162,18 +162,14 @@ def _own_classes() -> dict[str, type[Any]]:
             with suppress(ImportError):  # of an optional package
                 import_module(module)
             for name, kind in vars(sys.modules.get(module, root)).items():
-                if isinstance(kind, type) and kind.__module__ == module and _is_state(kind):
+                is_own = isinstance(kind, type) and kind.__module__ == module and not name.startswith("_")
+                if is_own and is_dataclass(kind):
+                    is_own = ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
+                elif is_own:
+                    is_own = issubclass(kind, BaseEstimator | Enum)
+                if is_own:
                     assert found.setdefault(name, kind) is kind, f"two classes are called {name}"
     return found
-
-
-def _is_state(kind: type[Any]) -> bool:
-    """Whether objects of a class of capo are made of parameters and attributes only."""
-    if kind.__name__.startswith("_"):
-        return False
-    if is_dataclass(kind):
-        return ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
-    return issubclass(kind, BaseEstimator | Enum)
 
 
 def find_class(name: str) -> type[Any] | None:
