@@ -8,9 +8,7 @@ standard output are raised, because they lose results.
 from __future__ import annotations
 
 import io
-import json
 import logging
-import math
 import os
 import re
 import stat
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..exceptions import DataWarning, InvalidInputError, OutputError
+from ..io.archive import dump_json
 from ..io.atomic import atomic_write, check_writable
 
 #: Characters that could steer a terminal: control characters, and those that reverse the order of text.
@@ -75,18 +74,7 @@ def to_json(data: Any) -> str:
     >>> to_json([0.5, float("nan")])
     '[\n 0.5,\n null\n]'
     """
-    text = json.dumps(_replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _replace_non_finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {str(key): _replace_non_finite(value) for key, value in data.items()}
-    if hasattr(data, "tolist"):  # an array, or one number of it
-        data = data.tolist()
-    if isinstance(data, list | tuple):
-        return [_replace_non_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", dump_json(data))
 
 
 class _MessageFile(io.FileIO):

@@ -279,15 +279,13 @@ class Drift:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model = loaded.model
-        self.unseen: Counter[str] = Counter()
-        self.missing: Counter[str] = Counter()
+        self.unseen, self.missing = Counter[str](), Counter[str]()
         self.n_rows = 0
         self.prevalence: PrevalenceEstimate | None = None
         self.is_label_shift = True
         population = self.model.population_
-        is_adjusted = population is not None and population.log_odds_shift != 0
         #: The share of positives that the model was adjusted to.
-        self.adjusted_to = population.prevalence if population is not None and is_adjusted else None
+        self.adjusted_to = population.prevalence if population and population.log_odds_shift else None
         self._scores: list[FloatArray] = []
         self._step = 1
 
@@ -307,12 +305,20 @@ class Drift:
     def estimate_prevalence(self) -> None:
         """Estimate the share of positives, and whether more than it has changed, for two classes."""
         if self._scores:
-            log_odds = np.concatenate(self._scores)
-            trained = class_scores(self.model)
-            found = decisions.estimate_prevalence(log_odds - current_shift(self.model), trained)
+            log_odds = np.concatenate(self._scores) - current_shift(self.model)
+            self.prevalence = found = decisions.estimate_prevalence(log_odds, class_scores(self.model))
             max_distance = decisions.MAX_MIXTURE_DISTANCE + decisions.sampling_error(found.n_rows)
             self.is_label_shift = found.distance <= max_distance
-            self.prevalence = found
+
+    @property
+    def is_prevalence_changed(self) -> bool:
+        """Whether the interval excludes the share of positives that the model is for."""
+        found = self.prevalence
+        if found is None:
+            return False
+        return (
+            not found.low <= (found.trained if self.adjusted_to is None else self.adjusted_to) <= found.high
+        )
 
     def lines(self) -> list[str]:
         """One line for the prevalence, and one for each difference."""
@@ -324,7 +330,7 @@ class Drift:
         return lines
 
     def _describe_prevalence(self, found: PrevalenceEstimate) -> str:
-        guarantee = self.model.guarantee_
+        guarantee, advice = self.model.guarantee_, ""
         is_at_risk = guarantee is not None and guarantee.is_certified
         if not self.is_label_shift:
             risk = ", so that the guarantee may not hold" if is_at_risk else ""
@@ -332,21 +338,15 @@ class Drift:
                 f"the scores differ from those in training by more than the share of positives (distance "
                 f"{found.distance:.3f}){risk}: label some of these rows, and see 'capo evaluate'"
             )
-        advice = ""
-        if self._is_changed(found) and is_at_risk:
+        if self.is_prevalence_changed and is_at_risk:
             advice = "; the guarantee may not hold: 'capo guarantee' with labeled rows like these renews it"
-        elif self._is_changed(found) and guarantee is None:
+        elif self.is_prevalence_changed and guarantee is None:
             advice = "; 'capo adjust' adapts the model to it"
         adjusted = "" if self.adjusted_to is None else f", {self.adjusted_to:.2%} in the model's population"
         return (
             f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
             f"{found.trained:.2%} in training{adjusted}{advice}"
         )
-
-    def _is_changed(self, found: PrevalenceEstimate) -> bool:
-        """Whether the interval excludes the share of positives that the model is for."""
-        share = found.trained if self.adjusted_to is None else self.adjusted_to
-        return not found.low <= share <= found.high
 
     def to_dict(self) -> dict[str, Any]:
         """The differences as plain values."""
@@ -356,7 +356,7 @@ class Drift:
                 "prevalence": {"value": found.value, "low": found.low, "high": found.high},
                 "trained_prevalence": found.trained,
                 "adjusted_prevalence": self.adjusted_to,
-                "prevalence_changed": self._is_changed(found),
+                "prevalence_changed": self.is_prevalence_changed,
                 "mixture_distance": found.distance,
                 "is_label_shift": self.is_label_shift,
             }

@@ -88,8 +88,9 @@ def convert_classifier(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     if len(getattr(estimator, "classes_", (0, 1))) < 2:
         raise ExportError(f"its {type(estimator).__name__} was trained on one class only")
     kind = type(estimator)
-    booster = _BOOSTER_CONVERTERS.get(f"{kind.__module__}.{kind.__name__}")
-    return (_CONVERTERS.get(kind) or booster or _convert_with_skl2onnx)(estimator, table)
+    names = (kind, f"{kind.__module__}.{kind.__name__}")
+    convert = next((_CONVERTERS[each] for each in names if each in _CONVERTERS), _convert_with_skl2onnx)
+    return convert(estimator, table)
 
 
 def unwrap(estimator: Any) -> Any:
@@ -109,13 +110,6 @@ def _with_probability(graph: GraphBuilder, margin: str, n_outputs: int) -> Class
     is_binary = n_outputs == 1
     probability = graph.op("Sigmoid", margin) if is_binary else graph.op("Softmax", margin, axis=1)
     return ClassifierOutputs(graph, margin, probability)
-
-
-def _convert_pipeline(pipeline: Any, table: GraphTable) -> ClassifierOutputs:
-    for _, step in pipeline.steps[:-1]:
-        if step not in (None, "passthrough"):
-            table = convert_transformer(step, table)
-    return convert_classifier(pipeline.steps[-1][1], table)
 
 
 def _convert_labelwise(model: LabelwiseClassifier, table: GraphTable) -> ClassifierOutputs:
@@ -329,10 +323,6 @@ def _convert_lightgbm(model: Any, table: GraphTable) -> ClassifierOutputs:
     return ClassifierOutputs(table.graph, margin if has_margin else None, probability)
 
 
-def _convert_xgboost(model: Any, table: GraphTable) -> ClassifierOutputs:
-    return ClassifierOutputs(table.graph, probability=_trees.emit_xgboost_probability(model, table))
-
-
 def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     """Convert a classifier of numeric tables with the output that `capo.learning.outputs` prefers."""
     graph, supported = table.graph, converter_options(estimator)
@@ -356,16 +346,17 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutpu
     return ClassifierOutputs(graph, margin, probability, vote)
 
 
-ClassifierConverter = Callable[[Any, GraphTable], ClassifierOutputs]
-
 _FORESTS = (
     *(tree.DecisionTreeClassifier, tree.ExtraTreeClassifier),
     *(ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier),
 )
 #: Classifiers of a label matrix whose outputs are known; others treat its columns as they like.
 LABEL_MATRIX_CLASSIFIERS = (LabelwiseClassifier, *_FORESTS)
-_CONVERTERS: dict[type, ClassifierConverter] = {
-    Pipeline: _convert_pipeline,
+#: By class, or by name if the package is optional.
+_CONVERTERS: dict[type | str, Callable[[Any, GraphTable], ClassifierOutputs]] = {
+    Pipeline: lambda model, table: convert_classifier(
+        model.steps[-1][1], convert_transformer(model[:-1], table)
+    ),
     FrozenEstimator: lambda model, table: convert_classifier(model.estimator, table),
     LabelwiseClassifier: _convert_labelwise,
     ConstantLabel: lambda model, table: ClassifierOutputs(table.graph, table.constant(model.log_odds)),
@@ -388,11 +379,8 @@ _CONVERTERS: dict[type, ClassifierConverter] = {
     ensemble.AdaBoostClassifier: _convert_ada_boost,
     ensemble.StackingClassifier: _convert_stacking,
     CalibratedClassifierCV: _convert_calibrated,
-}
-
-
-#: By name, since the packages are optional.
-_BOOSTER_CONVERTERS: dict[str, ClassifierConverter] = {
     "lightgbm.sklearn.LGBMClassifier": _convert_lightgbm,
-    "xgboost.sklearn.XGBClassifier": _convert_xgboost,
+    "xgboost.sklearn.XGBClassifier": lambda model, table: ClassifierOutputs(
+        table.graph, probability=_trees.emit_xgboost_probability(model, table)
+    ),
 }

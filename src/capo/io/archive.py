@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import math
 import re
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..exceptions import ModelFileError
 
@@ -92,6 +94,21 @@ def write_archive(file: IO[bytes], members: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL) as archive:
         for name, data in {**members, SUMS: sums.encode()}.items():
             archive.writestr(name, data)
+
+
+def dump_json(data: Any) -> str:
+    """Write plain values and arrays as JSON, which has neither NaN nor infinity: they become null."""
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(key): replace(each) for key, each in value.items()}
+        if hasattr(value, "tolist"):  # an array, or one number of it
+            value = value.tolist()
+        if isinstance(value, list | tuple):
+            return [replace(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(replace(data), indent=1, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def check_archive(archive: zipfile.ZipFile, size: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import warnings
 from collections.abc import Collection, Iterable
@@ -19,7 +18,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import CapoError, CapoWarning, MissingExtraError, ModelFileError
-from .archive import MANIFEST, STATE, Archive, write_archive
+from .archive import MANIFEST, STATE, Archive, dump_json, write_archive
 from .atomic import atomic_write
 from .records import Decoder, Encoder, UntrustedTypesError, class_name
 
@@ -98,9 +97,7 @@ class Manifest:
     def to_json(self) -> str:
         """The text of the manifest."""
         head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        values = _replace_non_finite({**head, **asdict(self)})
-        text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False, default=str)
-        return text.encode(errors="backslashreplace").decode()
+        return dump_json({**head, **asdict(self)}).encode(errors="backslashreplace").decode()
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
@@ -156,24 +153,7 @@ def parse_json(text: bytes) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def _replace_non_finite(value: Any) -> Any:
-    """The value with null for each number that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _replace_non_finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replace_non_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """A model from a file, and the file's description of it."""
-
-    model: Any
-    manifest: Manifest
 
 
 def save(
@@ -260,10 +240,10 @@ def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
     --------
     save : The reverse, with an example.
     """
-    return open_model(path, trusted=trusted).model
+    return open_model(path, trusted=trusted)[0]
 
 
-def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
+def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> tuple[Any, Manifest]:
     """Open a model file with its manifest."""
     name = os.fspath(path)
     archive = Archive(name)
@@ -280,7 +260,7 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
             CapoWarning,
             stacklevel=3,
         )
-    return ModelFile(model, manifest)
+    return model, manifest
 
 
 def _other_release(manifest: Manifest) -> str:
