@@ -11,6 +11,7 @@ from typing import Annotated
 from ..exceptions import InvalidInputError
 from . import options
 from .console import check_file_ending, check_output, count, to_json, write_output
+from .options import Texts, column_option, model_option, other_option, output_option
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
@@ -24,7 +25,7 @@ def evaluate(
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     all_measures: Annotated[
-        bool, options.output_option("--all", "List all measures, not only that of the model and its rates.")
+        bool, output_option("--all", "List all measures, not only that of the model and its rates.")
     ] = False,
     seed: options.Seed = 0,
     trust: options.Trust = None,
@@ -77,9 +78,9 @@ def compare(
     table: options.Table,
     training: options.Training,
     console: options.Output,
-    folds: Annotated[int, options.model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
+    folds: Annotated[int, model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
+        Path | None, output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
     ] = None,
 ) -> None:
     """Compare capo with simpler methods by cross-validation.
@@ -133,19 +134,19 @@ def explain(
     console: options.Output,
     rows: Annotated[
         list[int] | None,
-        options.model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
+        model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
     ] = None,
     columns: Annotated[
-        options.Texts, options.column_option("--column COLUMN", "Explain this column only; repeatable.")
+        Texts, column_option("--column COLUMN", "Explain this column only; repeatable.")
     ] = None,
     folds: Annotated[
-        int | None, options.model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
+        int | None, model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
     ] = None,
     max_rows: Annotated[
-        int, options.model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
+        int, model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
     ] = 2000,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "JSON file to write, besides the text.")
+        Path | None, output_option("--output -o FILE", "JSON file to write, besides the text.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,
@@ -205,14 +206,14 @@ def explain(
 def report(
     model: options.Model,
     table: options.Table,
-    output: Annotated[Path, options.output_option("--output -o FILE", "HTML file to write.")],
+    output: Annotated[Path, output_option("--output -o FILE", "HTML file to write.")],
     comparison: Annotated[
-        Path | None, options.other_option("--comparison FILE", "Output of 'capo compare' to include.")
+        Path | None, other_option("--comparison FILE", "Output of 'capo compare' to include.")
     ] = None,
     seed: options.Seed = 0,
     explain: Annotated[
         bool,
-        options.output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
+        output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
     ] = True,
     trust: options.Trust = None,
     quiet: options.Quiet = False,

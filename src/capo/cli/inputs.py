@@ -21,7 +21,7 @@ from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
-from .console import Console, Step, count, format_file_size
+from .console import Console, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -96,14 +96,6 @@ def join_groups(
     if name := getattr(loaded.schema, "group", ""):
         console.note(f"the table has no column {name!r}: the intervals treat its rows as independent.")
     return None
-
-
-def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
-    """The table in batches of at most `BATCH_SIZE` rows; each is reported as progress once it is used."""
-    for block in table.batches():
-        for batch in block.split(BATCH_SIZE):
-            yield batch
-            step.progress(count(batch.first_row + len(batch) - 1, "row"))
 
 
 def table_sha256(table: TableReader) -> str:

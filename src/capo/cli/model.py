@@ -18,6 +18,7 @@ import typer
 from ..exceptions import InvalidInputError, list_labels
 from . import options
 from .console import check_file_ending, check_output, count, ignore_broken_pipe, printable, write_output
+from .options import column_option, output_option
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
 def inspect(
     table: options.Table,
     console: options.Output,
-    target: Annotated[
-        str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
-    ] = None,
+    target: Annotated[str | None, column_option("--target -t COLUMN", "Column with the labels.")] = None,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
+        Path | None, output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
 ) -> None:
     """Show what each column of a table is taken for.

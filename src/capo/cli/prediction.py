@@ -15,7 +15,8 @@ import typer
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import check_file_ending, check_model_output, check_output, is_stdout, open_output
+from .console import check_file_ending, check_model_output, check_output, count, is_stdout, open_output
+from .options import Text, Texts, column_option, model_option, output_option
 
 
 @options.command
@@ -25,15 +26,13 @@ def predict(
     console: options.Output,
     output: Annotated[
         Path | None,
-        options.output_option(
-            "--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."
-        ),
+        output_option("--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."),
     ] = None,
     ids: Annotated[
-        options.Texts, options.column_option("--id COLUMN", "Column to copy; by default those of training.")
+        Texts, column_option("--id COLUMN", "Column to copy; by default those of training.")
     ] = None,
     excel_safe: Annotated[
-        bool, options.output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
+        bool, output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
     ] = False,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
@@ -76,7 +75,7 @@ def predict(
         open_output(output) as stream,
         rows.open_writer(stream, output, excel_safe=excel_safe) as write,
     ):
-        batches = inputs.read_batches(reader, step)
+        batches = reader.batches(inputs.BATCH_SIZE)
         first = next(batches)
         for name in ids or ():
             require_column(name, first.frame.columns, "identifier")
@@ -85,11 +84,12 @@ def predict(
         if cluster is None:
             found = rows.map_ahead(predict_batch, chain([first], batches))
         else:
-            found = rows.predict_parts(predict_batch, parts, cluster, step, console)
+            found = rows.predict_parts(predict_batch, parts, cluster, console)
         with closing(found):
             for predicted in found:
                 drift.observe(predicted)
                 write(predicted.frame)
+                step.progress(count(drift.n_rows, "row"))
     if console.quiet and not console.as_json:
         return
     with console.step("comparing with the training rows"):
@@ -116,7 +116,7 @@ def adjust(
     table: PopulationTable,
     console: options.Output,
     prevalence: Annotated[
-        float | None, options.model_option("--prevalence SHARE", "Share of positives there, if it is known.")
+        float | None, model_option("--prevalence SHARE", "Share of positives there, if it is known.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,
@@ -156,21 +156,21 @@ def guarantee(
     model: options.Model,
     table: options.Table,
     console: options.Output,
-    output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
+    output: Annotated[Path | None, output_option("--output -o FILE", "Model file to write.")] = None,
     promise: Annotated[
-        options.Texts,
-        options.model_option("--promise LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'; repeatable."),
+        Texts,
+        model_option("--promise LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'; repeatable."),
     ] = None,
     abstain_label: Annotated[
-        options.Text,
-        options.model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
+        Text,
+        model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
     ] = None,
     confidence: Annotated[
         float | None,
-        options.model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
+        model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
     ] = None,
     objective: Annotated[
-        options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
+        Text, model_option("--objective MEASURE", "To maximize among thresholds that pass.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,

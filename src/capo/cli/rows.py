@@ -35,7 +35,7 @@ from ..tables.kinds import BooleanKind
 from ..tables.numbers import NumberKind
 from ..tables.targets import positive_mask
 from . import inputs
-from .console import Console, Step, count
+from .console import Console, count
 from .inputs import LoadedModel
 
 Item = TypeVar("Item")
@@ -240,7 +240,6 @@ def predict_parts(
     function: Callable[[Batch], PredictedRows],
     parts: Sequence[TablePart],
     cluster: str,
-    step: Step,
     console: Console,
 ) -> Generator[PredictedRows]:
     """The predictions of the workers of a cluster, in the order of the rows.
@@ -249,7 +248,7 @@ def predict_parts(
     """
     from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
 
-    n_rows, pending, waiting = 0, deque[Any](), deque(parts)
+    pending, waiting = deque[Any](), deque(parts)
     with inputs.connect(cluster, console) as client:
         # A task that returns it, unlike scattered data, is repeated if its worker is lost.
         shared = client.compute(delayed(function, traverse=False))
@@ -257,10 +256,7 @@ def predict_parts(
         while pending or waiting:
             while waiting and len(pending) < n_ahead:
                 pending.append(client.submit(_predict_part, waiting.popleft(), shared, pure=False))
-            for predicted in pending.popleft().result():
-                n_rows += predicted.frame.height
-                yield predicted
-            step.progress(count(n_rows, "row"))
+            yield from pending.popleft().result()
 
 
 def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
@@ -448,8 +444,10 @@ def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = T
 def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledOutputs:
     """Apply a model to a labeled table, batch by batch; the features are not kept."""
     with console.step("predicting") as step:
-        batches = inputs.read_batches(table, step)
-        parts = [predict_labeled(loaded, batch)._replace(X=None) for batch in batches]
+        parts = []
+        for batch in table.batches(inputs.BATCH_SIZE):
+            parts.append(predict_labeled(loaded, batch)._replace(X=None))
+            step.progress(count(batch.first_row + len(batch) - 1, "row"))
     first, prices = parts[0], None
     if first.prices is not None:
         columns = ([getattr(each.prices, name) for each in parts] for name in decisions.PRICE_NAMES)

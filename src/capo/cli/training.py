@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from . import options
 from .console import check_model_output, count
+from .options import model_option, reading_option
 
 
 @options.command
@@ -17,17 +18,17 @@ def fit(
     training: options.Training,
     console: options.Output,
     folds: Annotated[
-        int | None, options.model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
+        int | None, model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
     ] = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     out_of_core: Annotated[
         str,
-        options.reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
+        reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
     ] = "auto",
     sample_size: Annotated[
         int,
-        options.reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
+        reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
     ] = 100_000,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.

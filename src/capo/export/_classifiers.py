@@ -162,7 +162,13 @@ def _convert_svm(model: Any, table: GraphTable) -> ClassifierOutputs:
     if n_classes == 2:
         return ClassifierOutputs(graph, _weighted_sum(graph, values, as_dense_array(model.dual_coef_), model))
     pairs = list(combinations(range(n_classes), 2))
-    margins = _weighted_sum(graph, values, _pair_coefficients(model, pairs), model)
+    # The weight of each support vector in the machine of each pair of classes.
+    dual, ends = as_dense_array(model.dual_coef_), np.append(0, np.cumsum(model.n_support_))
+    weights = np.zeros((len(pairs), dual.shape[1]))
+    for row, (i, j) in zip(weights, pairs, strict=True):
+        row[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
+        row[ends[j] : ends[j + 1]] = dual[i, ends[j] : ends[j + 1]]
+    margins = _weighted_sum(graph, values, weights, model)
     for_first = graph.cast(graph.op("GreaterOrEqual", margins, 0.0))
     first, second = (np.eye(n_classes)[[pair[side] for pair in pairs]] for side in (0, 1))
     votes = graph.op("Add", graph.op("MatMul", for_first, first - second), second.sum(axis=0)[None])
@@ -172,17 +178,6 @@ def _convert_svm(model: Any, table: GraphTable) -> ClassifierOutputs:
     return ClassifierOutputs(graph, graph.op("Add", votes, confidence))
 
 
-def _pair_coefficients(model: Any, pairs: list[tuple[int, int]]) -> FloatArray:
-    """The weight of each support vector in the machine of each pair of classes."""
-    dual = as_dense_array(model.dual_coef_)
-    ends = np.append(0, np.cumsum(model.n_support_))
-    weights = np.zeros((len(pairs), dual.shape[1]))
-    for row, (i, j) in zip(weights, pairs, strict=True):
-        row[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
-        row[ends[j] : ends[j + 1]] = dual[i, ends[j] : ends[j + 1]]
-    return weights
-
-
 def _convert_trees(model: Any, table: GraphTable) -> ClassifierOutputs:
     """One tree or a forest, of one label or of a label matrix."""
     is_forest = isinstance(model, ensemble.RandomForestClassifier | ensemble.ExtraTreesClassifier)
@@ -190,16 +185,16 @@ def _convert_trees(model: Any, table: GraphTable) -> ClassifierOutputs:
 
     def shares(nodes: Any) -> FloatArray:
         """The share of the second class, or of all classes if there are more, in each node."""
-        return np.column_stack([_class_shares(nodes.value[:, k], each) for k, each in enumerate(known)])
+        columns = []
+        for values, classes in zip(np.moveaxis(nodes.value, 1, 0), known, strict=True):
+            if len(classes) == 1:  # a label of which all training rows have the same value
+                columns.append(np.full((len(values), 1), float(classes[0] > 0)))
+            else:
+                columns.append(values[:, 1:2] if len(classes) == 2 else values[:, : len(classes)])
+        return np.column_stack(columns)
 
     trees = [each.tree_ for each in (model.estimators_ if is_forest else [model])]
     return ClassifierOutputs(table.graph, probability=_trees.emit_mean_of_trees(table, trees, shares))
-
-
-def _class_shares(values: FloatArray, classes: Any) -> FloatArray:
-    if len(classes) == 1:  # a label of which all training rows have the same value
-        return np.full((len(values), 1), float(classes[0] > 0))
-    return values[:, 1:2] if len(classes) == 2 else values[:, : len(classes)]
 
 
 def _convert_gradient_boosting(model: Any, table: GraphTable) -> ClassifierOutputs:

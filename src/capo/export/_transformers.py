@@ -186,11 +186,6 @@ def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     return table.numeric(table.graph.op("Clip", table.to_matrix(), -limit, limit))
 
 
-def _convert_known_category_filter(transformer: Any, table: GraphTable) -> GraphTable:
-    encode = partial(_graph.encode_known_categories, table)
-    return GraphTable(table.graph, tuple(map(encode, table.iter_columns(), transformer.categories_)))
-
-
 def _encode_columns(encoder: Any, table: GraphTable) -> GraphTable:
     """Replace each category by the encoder's own output for it: one column, or several if it is one-hot."""
     if getattr(encoder, "target_type_", None) == "multiclass":
@@ -327,7 +322,10 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     ),
     preprocessing.FunctionTransformer: _convert_function,
     preprocessing.PolynomialFeatures: _convert_polynomial_features,
-    features.KnownCategoryFilter: _convert_known_category_filter,
+    features.KnownCategoryFilter: lambda known, table: GraphTable(
+        table.graph,
+        tuple(map(partial(_graph.encode_known_categories, table), table.iter_columns(), known.categories_)),
+    ),
     **dict.fromkeys((preprocessing.OrdinalEncoder, preprocessing.OneHotEncoder), _encode_columns),
     **dict.fromkeys((preprocessing.TargetEncoder, features.CategoryOneHotEncoder), _encode_columns),
     SimpleImputer: _convert_imputer,

@@ -88,7 +88,7 @@ class TableReader:
             files = [file for file in files if ByteSource(file).stem.lower().endswith(endings)]
         return files or [self.path]
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, max_rows: int | None = None) -> Iterator[Batch]:
         """Read the rows in batches; of several files, those without rows are skipped."""
         row, columns, paths = 1, list[str](), self.paths
         for path in paths:
@@ -101,7 +101,7 @@ class TableReader:
                             raise TableError(
                                 f"{path} has other columns than the files before it: see {different[0]!r}."
                             )
-                    yield replace(batch, first_row=row)
+                    yield from replace(batch, first_row=row).split(max_rows or len(batch))
                     row += len(batch)
         if row == 1:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")

@@ -481,26 +481,22 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
         if separator:
             labels = _split_labels(batch, roles.target, separator)
             names = tuple(sorted({each for row in labels for each in row}))
-        _check_label_names(names, roles.target, separator)
+        if len(names) < 2:
+            found = f"has only the label {names[0]!r}" if names else "has no labels"
+            raise TableError(
+                f"the target {roles.target!r} {found} when it is split at {separator!r}: two labels or more "
+                "are needed. Check --label-separator."
+            )
+        if len(names) > MAX_LABELS:
+            raise TableError(
+                f"the target {roles.target!r} has {len(names):,} different labels "
+                f"({list_columns(names[:3])}, ...); at most {MAX_LABELS:,} are supported."
+            )
         schema = LabelMatrixSchema(**vars(schema), label_names=names, separator=separator)
     elif not roles.target_is_category:
         texts = _read_complete_texts(batch, roles.target, "target")
         schema = replace(schema, label_kind="integer" if texts.str.contains(_INTEGER_LABEL).all() else "text")
     return SchemaInference(schema, features, tuple(notes), tuple(remarks))
-
-
-def _check_label_names(names: Sequence[str], target: str, separator: str) -> None:
-    if len(names) < 2:
-        found = f"has only the label {names[0]!r}" if names else "has no labels"
-        raise TableError(
-            f"the target {target!r} {found} when it is split at {separator!r}: two labels or more are "
-            "needed. Check --label-separator."
-        )
-    if len(names) > MAX_LABELS:
-        raise TableError(
-            f"the target {target!r} has {len(names):,} different labels ({list_columns(names[:3])}, ...); at "
-            f"most {MAX_LABELS:,} are supported."
-        )
 
 
 def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
