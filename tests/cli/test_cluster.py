@@ -48,7 +48,7 @@ def test_a_model_of_many_files_predicts_and_says_what_it_was_trained_on(place, a
     labels = predictions(run(capsys, "predict", model, place / "test.csv", "-q")[1])["label"]
     actual = pl.read_csv(place / "test.csv")["y"]
     assert (labels == actual).mean() > 0.65
-    assert open_model(model).manifest.training["rows"] == 1500
+    assert open_model(model)[1].training["rows"] == 1500
 
 
 @pytest.mark.parametrize(

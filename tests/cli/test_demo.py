@@ -64,7 +64,7 @@ def test_the_service_matters(adapted_service):
 def test_the_service_sees_the_left_half_only():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 17, size=(200, 64)).astype(float)
-    service = commands.LeftHalfService(X, X[:, 0] > 8)
+    service = commands.train_service(X, X[:, 0] > 8)
     changed = X.reshape(-1, 8, 8).copy()
     changed[:, :, 4:] = 0
     np.testing.assert_array_equal(service.predict(X), service.predict(changed.reshape(-1, 64)))

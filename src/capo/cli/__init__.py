@@ -11,20 +11,14 @@ import threading
 from typing import Any, NoReturn
 
 from ..exceptions import CapoError
-from .console import (
-    CommandInterrupted,
-    describe_output,
-    discard_standard_output,
-    prepare_standard_streams,
-    printable,
-)
+from . import console
 
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
-    prepare_standard_streams()
+    console.prepare_standard_streams()
     if threading.current_thread() is threading.main_thread():
         for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
             signal.signal(getattr(signal, name), _exit_on_signal)
@@ -35,12 +29,12 @@ def main() -> None:
         app()
     except CapoError as error:
         _exit(str(error), EXIT_BAD_INPUT)
-    except CommandInterrupted:
-        _exit(f"interrupted: {describe_output()}", EXIT_INTERRUPTED)
+    except console.CommandInterrupted:
+        _exit(f"interrupted: {console.describe_output()}", EXIT_INTERRUPTED)
     except ModuleNotFoundError as error:
         _exit(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", EXIT_BAD_INPUT)
     except OSError as error:
-        discard_standard_output()
+        console.discard_standard_output()
         _exit(f"the output cannot be written: {error.strerror or error}.", EXIT_BAD_INPUT)
     except MemoryError:
         _exit(
@@ -59,9 +53,9 @@ def main() -> None:
 
 def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
     """Exit through SystemExit, so that temporary files are removed."""
-    _exit(f"terminated: {describe_output()}", 128 + number)
+    _exit(f"terminated: {console.describe_output()}", 128 + number)
 
 
 def _exit(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"capo: {printable(message)}\n")
+    sys.stderr.write(f"capo: {console.printable(message)}\n")
     sys.exit(code)

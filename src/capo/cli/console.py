@@ -8,9 +8,7 @@ standard output are raised, because they lose results.
 from __future__ import annotations
 
 import io
-import json
 import logging
-import math
 import os
 import re
 import stat
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ..exceptions import DataWarning, InvalidInputError, OutputError
+from ..io.archive import dump_json
 from ..io.atomic import atomic_write, check_writable
 
 #: Characters that could steer a terminal: control characters, and those that reverse the order of text.
@@ -75,18 +74,7 @@ def to_json(data: Any) -> str:
     >>> to_json([0.5, float("nan")])
     '[\n 0.5,\n null\n]'
     """
-    text = json.dumps(_replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _replace_non_finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {str(key): _replace_non_finite(value) for key, value in data.items()}
-    if hasattr(data, "tolist"):  # an array, or one number of it
-        data = data.tolist()
-    if isinstance(data, list | tuple):
-        return [_replace_non_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", dump_json(data))
 
 
 class _MessageFile(io.FileIO):
@@ -144,13 +132,16 @@ class Console:
         Write results as JSON.
     quiet : bool
         Suppress everything except results and errors.
+
+    Attributes
+    ----------
     strict : bool
         Whether to raise an error in place of a note about training data.
     """
 
     as_json: bool = False
     quiet: bool = False
-    strict: bool = False
+    strict: bool = field(default=False, init=False)
     _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:
@@ -185,16 +176,7 @@ class Console:
         There is a bar if models are trained, for `n_fits` fits.
         """
         step = Step(self, label, n_fits)
-        try:
-            with self._warnings_as_notes(), step.logged_progress(), step.spinner():
-                yield step
-        except KeyboardInterrupt:
-            raise CommandInterrupted from None
-        if step.seconds >= MIN_LOGGED_SECONDS:
-            self.log(f"{label}: {step.seconds:.1f} s")
 
-    @contextmanager
-    def _warnings_as_notes(self) -> Iterator[None]:
         def show(message: Warning | str, category: type[Warning], *_args: Any, **_kwargs: Any) -> None:
             text = " ".join(str(message).split())
             if issubclass(category, DataWarning):
@@ -202,10 +184,15 @@ class Console:
             elif issubclass(category, UserWarning):
                 self.note(text)
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = show
-            yield
+        try:
+            with warnings.catch_warnings(), step.shown():
+                warnings.simplefilter("always")
+                warnings.showwarning = show
+                yield step
+        except KeyboardInterrupt:
+            raise CommandInterrupted from None
+        if step.seconds >= MIN_LOGGED_SECONDS:
+            self.log(f"{label}: {step.seconds:.1f} s")
 
 
 class Step(logging.Handler):
@@ -223,25 +210,20 @@ class Step(logging.Handler):
         self._next_line = MIN_LOGGED_SECONDS
 
     @contextmanager
-    def spinner(self) -> Iterator[None]:
-        """Show a moving line for the duration of the step, if standard error is a terminal."""
-        if self.console.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
-
-        with RichConsole(stderr=True).status(self._line(""), spinner="line") as self._status:
-            yield
-
-    @contextmanager
-    def logged_progress(self) -> Iterator[None]:
-        """Show the log records of the library."""
+    def shown(self) -> Iterator[None]:
+        """Show the log records of the library, on a terminal in a moving line."""
         logger = logging.getLogger("capo")
         level = logger.level
         logger.addHandler(self)
         logger.setLevel(logging.INFO)
         try:
-            yield
+            if self.console.quiet or not sys.stderr.isatty():
+                yield
+            else:
+                from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
+
+                with RichConsole(stderr=True).status(self._line(""), spinner="line") as self._status:
+                    yield
         finally:
             logger.removeHandler(self)
             logger.setLevel(level)
@@ -276,23 +258,20 @@ class Step(logging.Handler):
             self._next_line = seconds + min(seconds, MAX_SECONDS_BETWEEN_LINES)
             self.console.log(f"{self.label}: {text}")
 
-    @property
-    def _n_steps(self) -> int:
-        """The number of steps of all fits; 0 if it is not known yet."""
-        return self._n_fits * (self._n_models + 1) if self._n_models else 0
-
-    @property
-    def _n_done(self) -> int:
-        return self._n_ended * (self._n_models + 1) + self._n_trained
+    def _count_steps(self) -> tuple[int, int]:
+        """The steps of all fits that are done, and their number; 0 if it is not known yet."""
+        n_per_fit = self._n_models + 1 if self._n_models else 0
+        return self._n_ended * n_per_fit + self._n_trained, self._n_fits * n_per_fit
 
     def _describe_fits(self, seconds: float) -> str:
         """The steps that are done, and the time left if the others take as long."""
-        if not self._n_steps:
+        n_done, n_steps = self._count_steps()
+        if not n_steps:
             return ""
-        steps = f"{self._n_done} of {self._n_steps} steps"
-        if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
+        steps = f"{n_done} of {n_steps} steps"
+        if n_done < MIN_SHARE_FOR_TIME_LEFT * n_steps:
             return steps
-        left = seconds * (self._n_steps - self._n_done) / self._n_done
+        left = seconds * (n_steps - n_done) / n_done
         number, unit = (
             (left, "s") if left < 100 else (left / 60, "min") if left < 6000 else (left / 3600, "h")
         )
@@ -303,8 +282,9 @@ class Step(logging.Handler):
         from rich.text import Text  # noqa: PLC0415 (for terminals only; does not take brackets for markup)
 
         parts = [printable(self.label), printable(text)]
-        if self._n_steps:
-            parts.insert(1, ("━" * (BAR_WIDTH * self._n_done // self._n_steps)).ljust(BAR_WIDTH))
+        n_done, n_steps = self._count_steps()
+        if n_steps:
+            parts.insert(1, ("━" * (BAR_WIDTH * n_done // n_steps)).ljust(BAR_WIDTH))
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
 

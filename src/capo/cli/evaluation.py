@@ -10,29 +10,25 @@ from typing import Annotated
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, check_output, count, to_json, write_output
+from .console import check_file_ending, check_output, count, to_json, write_output
+from .options import Texts, column_option, model_option, other_option, output_option
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
 
 
-@options.command()
+@options.command
 def evaluate(
     model: options.Model,
     table: options.Table,
+    console: options.Output,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     all_measures: Annotated[
-        bool, options.output_option("--all", "List all measures, not only that of the model and its rates.")
+        bool, output_option("--all", "List all measures, not only that of the model and its rates.")
     ] = False,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Evaluate a model on labeled rows.
 
@@ -45,64 +41,47 @@ def evaluate(
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
-    from ..io.formats import open_table
-    from .inputs import load_model, training_table_notes
-    from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled_table
+    from . import inputs, rows
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_output(None, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    loaded = inputs.load_model(model, trust, console)
     if cluster is None:
-        rows = predict_labeled_table(loaded, reader, console)
-        evaluation = evaluate_rows(loaded.model, rows, seed, console, all_measures=all_measures)
-        n_rows = len(rows.y)
+        labeled = rows.predict_labeled_table(loaded, reader, console)
+        evaluation = rows.evaluate_rows(loaded.model, labeled, seed, console, all_measures=all_measures)
+        n_rows = len(labeled.y)
     else:
-        n_rows, evaluation = evaluate_on_cluster(
-            loaded, reader, cluster, partition_rows, seed, console, all_measures=all_measures
-        )
-    training_table_notes(loaded.manifest, reader, console)
+        from .. import dask
+
+        if loaded.model.target_type_ != "binary" or rows.is_priced(loaded.model):
+            raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
+        if getattr(loaded.schema, "weight", ""):
+            raise InvalidInputError("--cluster is for models trained without --weight: leave it out.")
+        if getattr(loaded.schema, "group", ""):
+            console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
+        parts = inputs.divide(reader, partition_rows, console)
+        with inputs.connect(cluster, console) as client, console.step(f"evaluating on {cluster}"):
+            X, y = inputs.read_parts(parts, loaded.schema)
+            evaluation = dask.evaluate(
+                loaded.model, X, y, all_measures=all_measures, random_state=seed, client=client
+            )
+        n_rows = int(sum(evaluation.confusion or ()))
+    inputs.training_table_notes(loaded.manifest, reader, console)
     console.result(
         f"{reader.name}: {count(n_rows, 'row')}\n\n{evaluation}",
         {"table": reader.name, "rows": n_rows, **evaluation.to_dict()},
     )
 
 
-@options.command()
+@options.command
 def compare(
     table: options.Table,
-    targets: options.Targets = None,
-    label_separator: options.LabelSeparator = None,
-    positive: options.Positive = None,
-    drop_unlabeled: options.DropUnlabeled = False,
-    weight: options.Weight = None,
-    group: options.Group = None,
-    time: options.Time = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    categories: options.Categories = None,
-    types: options.Types = None,
-    strict: options.Strict = False,
-    measure: options.Measure = None,
-    measure_args: options.MeasureArgs = None,
-    cost_fp: options.CostFP = None,
-    cost_fn: options.CostFN = None,
-    benefit_tp: options.BenefitTP = None,
-    auxiliaries: options.Auxiliaries = None,
-    scores: options.Scores = None,
-    delta: options.Delta = "linear",
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
-    folds: Annotated[int, options.model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
+    training: options.Training,
+    console: options.Output,
+    folds: Annotated[int, model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
+        Path | None, output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
     ] = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Compare capo with simpler methods by cross-validation.
 
@@ -116,35 +95,15 @@ def compare(
       capo compare train.csv -t fraud --cost-fn amount --cost-fp 5
     """
     from .. import inspection
-    from ..io.formats import open_table
     from ..learning.folds import TimeFolds
     from . import training_data
     from .inputs import table_sha256
 
-    console = Console(as_json, quiet, strict)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    console.strict = training.strict
+    reader = table.open()
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
-    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-    plan = training_data.TrainingPlan(
-        training_data.make_roles(
-            targets,
-            types,
-            weight=weight,
-            group=group,
-            time=time,
-            drop=drop,
-            ids=ids,
-            categories=categories,
-            scores=scores,
-        ),
-        training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
-        training_data.make_model(auxiliaries, delta, N_CROSS_FIT_FOLDS, time, jobs, seed),
-        prices,
-        label_separator or "",
-        positive,
-        drop_unlabeled,
-    )
-    check_output(output, *reader.paths, *plan.measure.files, types)
+    plan = training_data.TrainingPlan(training, N_CROSS_FIT_FOLDS)
+    check_output(output, *reader.paths, *plan.measure.files, training.types)
     data = plan.read(reader, console)
     with console.step("comparing", n_fits=folds) as step:
         comparison = inspection.compare(
@@ -153,8 +112,8 @@ def compare(
             data.y,
             sample_weight=data.sample_weight,
             groups=data.groups,
-            folds=TimeFolds(folds) if time else folds,
-            random_state=seed,
+            folds=TimeFolds(folds) if training.time else folds,
+            random_state=training.seed,
             prices=data.prices or None,
             on_progress=step.end_fit,
         )
@@ -168,34 +127,29 @@ def compare(
     console.result(f"{heading}\n\n{comparison}", comparison.to_dict())
 
 
-@options.command()
+@options.command
 def explain(
     model: options.Model,
     table: options.Table,
+    console: options.Output,
     rows: Annotated[
         list[int] | None,
-        options.model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
+        model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
     ] = None,
     columns: Annotated[
-        options.Texts, options.column_option("--column COLUMN", "Explain this column only; repeatable.")
+        Texts, column_option("--column COLUMN", "Explain this column only; repeatable.")
     ] = None,
     folds: Annotated[
-        int | None, options.model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
+        int | None, model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
     ] = None,
     max_rows: Annotated[
-        int, options.model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
+        int, model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
     ] = 2000,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "JSON file to write, besides the text.")
+        Path | None, output_option("--output -o FILE", "JSON file to write, besides the text.")
     ] = None,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Show which columns matter, and why rows are predicted so.
 
@@ -209,36 +163,36 @@ def explain(
       capo explain churn.capo new.csv --row 17 --row 230
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
-    from ..io.formats import open_table
-    from .inputs import load_model, training_table_notes
-    from .rows import explain_columns, explain_predictions, has_labels
+    from .. import inspection
+    from . import inputs
+    from . import rows as table_rows
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
     check_output(output, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
         X = loaded.schema.features(batch)
-    positions = [row - 1 for row in rows or ()]
     for row in rows or ():
         if not 1 <= row <= len(batch):
             raise InvalidInputError(
                 f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
             )
-    is_labeled = has_labels(loaded.schema, batch)
+    is_labeled = table_rows.has_labels(loaded.schema, batch)
     if not is_labeled and not rows:
         raise InvalidInputError(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
         )
-    explained = explain_predictions(loaded, batch, X, positions, console, seed, columns) if rows else []
+    explained: list[inspection.RowExplanation] = []
+    if rows:
+        explained = table_rows.explain_predictions(loaded, batch, X, rows, console, seed, columns)
     found = None
     if is_labeled:
         if folds is None:
-            training_table_notes(loaded.manifest, reader, console)
-        found = explain_columns(loaded, batch, X, console, seed, columns, folds, max_rows)
+            inputs.training_table_notes(loaded.manifest, reader, console)
+        found = table_rows.explain_columns(loaded, batch, X, console, seed, columns, folds, max_rows)
     numbered = list(zip(rows or (), explained, strict=True))
     data = {"table": reader.name, **({} if found is None else found.to_dict())}
     data["rows"] = [{**each.to_dict(), "row": row} for row, each in numbered]
@@ -248,23 +202,19 @@ def explain(
     console.result("\n\n".join([*texts, *(f"row {row:,}: {each}" for row, each in numbered)]), data)
 
 
-@options.command()
+@options.command
 def report(
     model: options.Model,
     table: options.Table,
-    output: Annotated[Path, options.output_option("--output -o FILE", "HTML file to write.")],
+    output: Annotated[Path, output_option("--output -o FILE", "HTML file to write.")],
     comparison: Annotated[
-        Path | None, options.other_option("--comparison FILE", "Output of 'capo compare' to include.")
+        Path | None, other_option("--comparison FILE", "Output of 'capo compare' to include.")
     ] = None,
     seed: options.Seed = 0,
     explain: Annotated[
         bool,
-        options.output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
+        output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
     ] = True,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -277,13 +227,12 @@ def report(
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from ..io.formats import open_table
     from ..report import render_report
     from . import inputs
     from . import rows as table_rows
 
-    console = Console(quiet=quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    console = options.Output(quiet=quiet)
+    reader = table.open()
     check_output(output, *reader.paths, model, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = inputs.load_model(model, trust, console)

@@ -21,7 +21,7 @@ from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
-from .console import Console, Step, count, format_file_size
+from .console import Console, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -51,22 +51,21 @@ class LoadedModel(NamedTuple):
 def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
-        file = open_model(path, trusted=trusted or ())
-    model = file.model
-    if not isinstance(model, CAPOClassifier) or not file.manifest.schema:
+        model, manifest = open_model(path, trusted=trusted or ())
+    if not isinstance(model, CAPOClassifier) or not manifest.schema:
         raise ModelFileError(
             f"{path} holds a {type(model).__name__} that was not trained on a table with named columns: load "
             "it in Python with capo.load, or train a model with 'capo fit' or on a data frame."
         )
     try:
-        schema = schema_from_dict(file.manifest.schema, model.schema_)
+        schema = schema_from_dict(manifest.schema, model.schema_)
         if model.n_features_in_ != schema.n_features:
             raise ValueError("its model has another number of columns than its schema")
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
     if isinstance(schema, TableSchema):
         model.schema_ = model.column_kinds = schema.table.parsed
-    return LoadedModel(model, file.manifest, schema)
+    return LoadedModel(model, manifest, schema)
 
 
 def with_raw_tables(model: CAPOClassifier, schema: Schema) -> CAPOClassifier:
@@ -97,14 +96,6 @@ def join_groups(
     if name := getattr(loaded.schema, "group", ""):
         console.note(f"the table has no column {name!r}: the intervals treat its rows as independent.")
     return None
-
-
-def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
-    """The table in batches of at most `BATCH_SIZE` rows; each is reported as progress once it is used."""
-    for block in table.batches():
-        for batch in block.split(BATCH_SIZE):
-            yield batch
-            step.progress(count(batch.first_row + len(batch) - 1, "row"))
 
 
 def table_sha256(table: TableReader) -> str:

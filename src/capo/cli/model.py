@@ -10,21 +10,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import InvalidInputError, list_labels
 from . import options
-from .console import (
-    Console,
-    check_file_ending,
-    check_output,
-    count,
-    ignore_broken_pipe,
-    printable,
-    write_output,
-)
+from .console import check_file_ending, check_output, count, ignore_broken_pipe, printable, write_output
+from .options import column_option, output_option
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
@@ -34,21 +28,14 @@ if TYPE_CHECKING:
     from ..tables.schema import FeatureSchema
 
 
-@options.command()
+@options.command
 def inspect(
     table: options.Table,
-    target: Annotated[
-        str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
-    ] = None,
+    console: options.Output,
+    target: Annotated[str | None, column_option("--target -t COLUMN", "Column with the labels.")] = None,
     output: Annotated[
-        Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
+        Path | None, output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Show what each column of a table is taken for.
 
@@ -60,11 +47,9 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.formats import open_table
     from ..io.table_schema import ColumnRoles
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
@@ -98,7 +83,7 @@ def inspect(
 
 
 def _inspect_columns(
-    batch: Batch, roles: ColumnRoles, console: Console
+    batch: Batch, roles: ColumnRoles, console: options.Output
 ) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
     """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
     import numpy as np
@@ -150,7 +135,7 @@ def _one_line(text: str) -> str:
     return " ".join(printable(text).splitlines())
 
 
-@options.command()
+@options.command
 def show(model: options.Model, as_json: options.Json = False) -> None:
     """Describe a model file without loading the model.
 
@@ -175,7 +160,7 @@ def show(model: options.Model, as_json: options.Json = False) -> None:
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
-    Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
+    options.Output(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
 
 
 def _describe_columns(schema: dict[str, Any]) -> str:
@@ -190,7 +175,7 @@ def _describe_columns(schema: dict[str, Any]) -> str:
     return str(schema.get("n_features", "unknown"))
 
 
-@options.command()
+@options.command
 def export(
     model: options.Model,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
@@ -205,7 +190,7 @@ def export(
     from ..export.onnx import to_onnx
     from .inputs import load_model, with_raw_tables
 
-    console = Console(quiet=quiet)
+    console = options.Output(quiet=quiet)
     check_output(output, model)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = load_model(model, trust, console)
@@ -227,7 +212,7 @@ A measure of two classes by its plain name, such as f1, is then averaged over th
 ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
 
 
-@options.command()
+@options.command
 def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
@@ -243,7 +228,7 @@ def measures(
     from .. import measures as registry
     from ..measures import Description, multiclass, multilabel
 
-    console, binary = Console(as_json), {each.name: each for each in registry.describe()}
+    console, binary = options.Output(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         rows = [("measure", "value", "when to use it")]
         for each in binary.values():
@@ -294,6 +279,18 @@ capo: CAPOClassifier(measure).
 The first line includes the time to train the auxiliaries; the others reuse them.
 
 """
+_SERVICE_TEXT = f"""
+A service's yes or no, adapted
+------------------------------
+A service says whether an image shows an 8. It was trained elsewhere, on the left half of {N_SERVICE_ROWS}
+digits, and gives no probabilities. There are {N_LABELS} labels. capo: auxiliaries=[service, 'auto'].
+
+{{table}}
+
+The service's answers are worth what capo has beyond the line with the coin, the labels what it
+has beyond the service alone. {N_SERVICE_SPLITS} splits are too few to tell capo from the logistic regression:
+'capo compare' does so on your own table.
+"""
 _DEMO_NEXT_STEPS = """
 Next, with a table of your own:
   capo compare table.csv --target COLUMN --measure f1      compare capo with simpler methods
@@ -304,7 +301,7 @@ or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, anothe
 """
 
 
-@options.command()
+@options.command
 def demo() -> None:
     """Show a comparison on scikit-learn's digits.
 
@@ -359,31 +356,16 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
     typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
 
 
-class LeftHalfService:
-    """A black box: it was trained on other digits, of which it sees the left half, and can only predict."""
+def train_service(X: FloatArray, y: BoolArray) -> SimpleNamespace:
+    """A black box, which can only predict: a classifier of the left half of each image."""
+    from sklearn.ensemble import RandomForestClassifier
 
-    def __init__(self, X: FloatArray, y: BoolArray) -> None:
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(max_depth=5, class_weight="balanced_subsample", random_state=0)
-        self._model = forest.fit(self._left_half(X), y)
-
-    def predict(self, X: FloatArray) -> BoolArray:
-        """Whether each row is positive."""
-        labels: BoolArray = self._model.predict(self._left_half(X))
-        return labels
-
-    def _left_half(self, X: FloatArray) -> FloatArray:
+    def left_half(X: FloatArray) -> FloatArray:
         return X.reshape(-1, 8, 8)[:, :, :4].reshape(-1, 32)
 
-
-class Coin:
-    """A black box whose answers mean nothing: whether the sum of the pixels is even."""
-
-    def predict(self, X: FloatArray) -> BoolArray:
-        """Whether each row is positive."""
-        even: BoolArray = X.sum(axis=1) % 2 == 0
-        return even
+    forest = RandomForestClassifier(max_depth=5, class_weight="balanced_subsample", random_state=0)
+    forest.fit(left_half(X), y)
+    return SimpleNamespace(predict=lambda X: forest.predict(left_half(X)))
 
 
 def compare_with_service(seed: int) -> dict[str, float]:
@@ -403,7 +385,8 @@ def compare_with_service(seed: int) -> dict[str, float]:
         X, digit == 8, train_size=N_SERVICE_ROWS, random_state=seed, stratify=digit
     )
     X, X_test, y, y_test = train_test_split(X, y, train_size=N_LABELS, random_state=seed, stratify=y)
-    service, f1 = LeftHalfService(elsewhere, y_elsewhere), measures.get("f1")
+    service, f1 = train_service(elsewhere, y_elsewhere), measures.get("f1")
+    coin = SimpleNamespace(predict=lambda X: X.sum(axis=1) % 2 == 0)
     columns, columns_test = (np.column_stack((each, service.predict(each))) for each in (X, X_test))
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
     rival = TunedThresholdClassifierCV(logistic, scoring="f1").fit(columns, y)
@@ -411,7 +394,7 @@ def compare_with_service(seed: int) -> dict[str, float]:
         "service alone": f1.score(y_test, service.predict(X_test) - 0.5),
         "logistic regression on pixels and answers": f1.score(y_test, rival.predict(columns_test) - 0.5),
     }
-    for name, box in (("capo with a coin instead of the service", Coin()), ("capo", service)):
+    for name, box in (("capo with a coin instead of the service", coin), ("capo", service)):
         model = CAPOClassifier("f1", auxiliaries=[("box", box), "auto"], random_state=0).fit(X, y)
         values[name] = model.score(X_test, y_test)
     return values
@@ -420,22 +403,10 @@ def compare_with_service(seed: int) -> dict[str, float]:
 def adapt_service() -> str:
     """What a black box and a few labels are worth together, as text."""
     results = [compare_with_service(seed) for seed in range(N_SERVICE_SPLITS)]
-    title = "A service's yes or no, adapted"
-    lines = [
-        f"{'f1 on test rows':<43}{'mean':>8}" + "".join(f"{f'split {i + 1}':>9}" for i in range(len(results)))
-    ]
+    splits = "".join(f"{f'split {number}':>9}" for number in range(1, len(results) + 1))
+    lines = [f"{'f1 on test rows':<43}{'mean':>8}{splits}"]
     for name in results[0]:
         values = [each[name] for each in results]
         cells = "".join(f"{value:>9.4f}" for value in values)
         lines.append(f"{name:<43}{sum(values) / len(values):>8.4f}{cells}")
-    table = "\n".join(lines)
-    return (
-        f"\n{title}\n{'-' * len(title)}\n"
-        "A service says whether an image shows an 8. It was trained elsewhere, on the left half of "
-        f"{N_SERVICE_ROWS}\ndigits, and gives no probabilities. There are {N_LABELS} labels. "
-        "capo: auxiliaries=[service, 'auto'].\n\n"
-        f"{table}\n\n"
-        "The service's answers are worth what capo has beyond the line with the coin, the labels what it\n"
-        f"has beyond the service alone. {N_SERVICE_SPLITS} splits are too few to tell capo from the logistic "
-        "regression:\n'capo compare' does so on your own table.\n"
-    )
+    return _SERVICE_TEXT.format(table="\n".join(lines))

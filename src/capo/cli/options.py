@@ -1,17 +1,22 @@
 """The application with its plain-text help, and the options that commands share."""
 # ruff: noqa: D301
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass, is_dataclass
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..exceptions import InvalidInputError
-from .console import discard_standard_output
+from .console import Console, discard_standard_output
+
+if TYPE_CHECKING:
+    from ..io.formats import TableReader
 
 COLUMNS, MODEL, READING, OUTPUT = "Columns", "Model", "Reading the table", "Output"
 ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
@@ -82,8 +87,34 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_HELP_WIDTH},
 )
-#: Adds a function to the application: its parameters are the options, its docstring is the help.
-command = partial(app.command, cls=GroupedHelpCommand)
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a function to the application: its parameters are the options, its docstring is the help.
+
+    A parameter whose type is a dataclass stands for the options that are the fields of the dataclass.
+    """
+    groups: dict[str, Any] = {}
+    parameters: list[Parameter] = []
+    for parameter in signature(function, eval_str=True).parameters.values():
+        group: Any = parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            groups[parameter.name] = group
+            parameters += signature(group, eval_str=True).parameters.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(function)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{option: values.pop(option) for option in signature(group).parameters})
+        function(**values)
+
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(run)["__signature__"] = Signature(parameters)
+    app.command(cls=GroupedHelpCommand)(run)
+    return function
 
 
 def _show_version(requested: bool) -> None:
@@ -158,13 +189,6 @@ TABLE_HELP = (
     "CSV, TSV, Parquet, Feather, JSON, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a pattern of "
     "several, such as 'part-*.csv', or a folder; - for standard input."
 )
-Table = Annotated[str, typer.Argument(metavar="TABLE", help=TABLE_HELP)]
-Format = Annotated[
-    Text, reading_option("--format NAME", "csv, parquet, feather, json, jsonl, excel or svmlight.")
-]
-Delimiter = Annotated[Text, reading_option("--delimiter CHARACTER", "Separator of values: , ; | or tab.")]
-Encoding = Annotated[Text, reading_option("--encoding NAME", "Encoding if it is not UTF-8, such as cp1252.")]
-Sheet = Annotated[Text, reading_option("--sheet NAME", "Sheet of an Excel file; by default the first.")]
 Cluster = Annotated[
     Text,
     reading_option("--cluster ADDRESS", "Use a Dask cluster: local, local:4 (workers) or tcp://host:8786."),
@@ -172,72 +196,124 @@ Cluster = Annotated[
 PartitionRows = Annotated[
     int | None, reading_option("--partition-rows NUMBER", "Rows of a part; by default up to 200,000.", min=20)
 ]
+Jobs = Annotated[int, model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")]
+Seed = Annotated[int, other_option("--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
+Json = Annotated[bool, output_option("--json", "Print the result as JSON.")]
+Quiet = Annotated[bool, output_option("--quiet -q", "Suppress progress messages and notes.")]
+
+
+@dataclass
+class Output(Console):
+    """The console of a command, with the options that choose what it writes."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table that a command reads."""
+
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=TABLE_HELP)]
+    format: Annotated[
+        Text, reading_option("--format NAME", "csv, parquet, feather, json, jsonl, excel or svmlight.")
+    ] = None
+    delimiter: Annotated[
+        Text, reading_option("--delimiter CHARACTER", "Separator of values: , ; | or tab.")
+    ] = None
+    encoding: Annotated[
+        Text, reading_option("--encoding NAME", "Encoding if it is not UTF-8, such as cp1252.")
+    ] = None
+    sheet: Annotated[
+        Text, reading_option("--sheet NAME", "Sheet of an Excel file; by default the first.")
+    ] = None
+
+    def open(self) -> "TableReader":
+        """A reader of the table."""
+        from ..io.formats import open_table  # noqa: PLC0415 (slow to load)
+
+        return open_table(self.table, self.format, self.delimiter, self.encoding, self.sheet)
+
 
 TARGET_HELP = (
     "Column with the labels of two or more classes; several columns of 0 and 1, by repeating the option or "
     "as a,b,c, if a row may have several labels."
 )
-Targets = Annotated[Texts, column_option("--target -t COLUMN", TARGET_HELP)]
-LabelSeparator = Annotated[
-    Text, column_option("--label-separator TEXT", "Text between the labels of a row, if it may have several.")
-]
-DropUnlabeled = Annotated[bool, column_option("--drop-unlabeled", "Leave out rows whose label is missing.")]
-Positive = Annotated[
-    Text,
-    column_option("--positive LABEL", "Positive class; by default the one that means yes, or is larger."),
-]
-Weight = Annotated[Text, column_option("--weight COLUMN", "Column with the sample weights.")]
-Group = Annotated[
-    Text, column_option("--group COLUMN", "Rows of a group, such as a patient, are held out together.")
-]
-Time = Annotated[
-    Text, column_option("--time COLUMN", "Dates or numbers: folds predict later rows from earlier ones.")
-]
-Drop = Annotated[Texts, column_option("--drop COLUMN", "Ignore this column; repeatable.")]
-Ids = Annotated[Texts, column_option("--id COLUMN", "Copy to the predictions, and do not learn from it.")]
-Categories = Annotated[
-    Texts, column_option("--category COLUMN", "Treat numbers as categories, a target as classes; repeatable.")
-]
-Types = Annotated[
-    Path | None, column_option("--types FILE", "Kinds of columns, as 'capo inspect -o FILE' writes them.")
-]
-Strict = Annotated[bool, column_option("--strict", "Treat notes about misleading data as errors.")]
-
-Measure = Annotated[
-    Text,
-    model_option(
-        "--measure -m MEASURE",
-        "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
-        show_default="f1, or cost if prices are given",
-        autocompletion=_complete_measure_names,
-    ),
-]
-MeasureArgs = Annotated[
-    Texts,
-    model_option(
-        "--measure-arg NAME=VALUE",
-        "Parameter, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; repeatable.",
-    ),
-]
-CostFP = Annotated[
-    Text, model_option("--cost-fp COLUMN|NUMBER", "What a false positive costs; makes 'cost' the measure.")
-]
-CostFN = Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")]
-BenefitTP = Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")]
 AUXILIARIES_HELP = (
     "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
     "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "
     "rbfnet; none for nothing but --scores; repeatable."
 )
-Auxiliaries = Annotated[Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")]
-Scores = Annotated[
-    Texts, model_option("--scores COLUMNS", "Columns of scores or answers, used as auxiliaries; repeatable.")
-]
-Delta = Annotated[
-    str, model_option("--delta NAME", "Features that correct the auxiliaries: linear, rbf or none.")
-]
-Jobs = Annotated[int, model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")]
 
-Seed = Annotated[int, other_option("--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
-Json = Annotated[bool, output_option("--json", "Print the result as JSON.")]
-Quiet = Annotated[bool, output_option("--quiet -q", "Suppress progress messages and notes.")]
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained, and from which columns."""
+
+    targets: Annotated[Texts, column_option("--target -t COLUMN", TARGET_HELP)] = None
+    label_separator: Annotated[
+        Text,
+        column_option("--label-separator TEXT", "Text between the labels of a row that may have several."),
+    ] = None
+    positive: Annotated[
+        Text,
+        column_option("--positive LABEL", "Positive class; by default the one that means yes, or is larger."),
+    ] = None
+    drop_unlabeled: Annotated[
+        bool, column_option("--drop-unlabeled", "Leave out rows whose label is missing.")
+    ] = False
+    weight: Annotated[Text, column_option("--weight COLUMN", "Column with the sample weights.")] = None
+    group: Annotated[
+        Text, column_option("--group COLUMN", "Rows of a group, such as a patient, are held out together.")
+    ] = None
+    time: Annotated[
+        Text, column_option("--time COLUMN", "Dates or numbers: folds predict later rows from earlier ones.")
+    ] = None
+    drop: Annotated[Texts, column_option("--drop COLUMN", "Ignore this column; repeatable.")] = None
+    ids: Annotated[
+        Texts, column_option("--id COLUMN", "Copy to the predictions, and do not learn from it.")
+    ] = None
+    categories: Annotated[
+        Texts,
+        column_option("--category COLUMN", "Treat numbers as categories, a target as classes; repeatable."),
+    ] = None
+    types: Annotated[
+        Path | None, column_option("--types FILE", "Kinds of columns, as 'capo inspect -o FILE' writes them.")
+    ] = None
+    strict: Annotated[bool, column_option("--strict", "Treat notes about misleading data as errors.")] = False
+    measure: Annotated[
+        Text,
+        model_option(
+            "--measure -m MEASURE",
+            "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
+            show_default="f1, or cost if prices are given",
+            autocompletion=_complete_measure_names,
+        ),
+    ] = None
+    measure_args: Annotated[
+        Texts,
+        model_option(
+            "--measure-arg NAME=VALUE",
+            "Parameter, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; repeatable.",
+        ),
+    ] = None
+    cost_fp: Annotated[
+        Text,
+        model_option("--cost-fp COLUMN|NUMBER", "What a false positive costs; makes 'cost' the measure."),
+    ] = None
+    cost_fn: Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")] = None
+    benefit_tp: Annotated[
+        Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")
+    ] = None
+    auxiliaries: Annotated[
+        Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")
+    ] = None
+    scores: Annotated[
+        Texts,
+        model_option("--scores COLUMNS", "Columns of scores or answers to use as auxiliaries; repeatable."),
+    ] = None
+    delta: Annotated[
+        str, model_option("--delta NAME", "Features that correct the auxiliaries: linear, rbf or none.")
+    ] = "linear"
+    jobs: Jobs = 1
+    seed: Seed = 0

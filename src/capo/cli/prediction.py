@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,36 +15,28 @@ import typer
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, check_model_output, check_output, is_stdout, open_output
+from .console import check_file_ending, check_model_output, check_output, count, is_stdout, open_output
+from .options import Text, Texts, column_option, model_option, output_option
 
 
-@options.command()
+@options.command
 def predict(
     model: options.Model,
     table: options.Table,
+    console: options.Output,
     output: Annotated[
         Path | None,
-        options.output_option(
-            "--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."
-        ),
+        output_option("--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."),
     ] = None,
     ids: Annotated[
-        options.Texts, options.column_option("--id COLUMN", "Column to copy; by default those of training.")
+        Texts, column_option("--id COLUMN", "Column to copy; by default those of training.")
     ] = None,
     excel_safe: Annotated[
-        bool, options.output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
+        bool, output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
     ] = False,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: Annotated[
-        bool, options.output_option("--json", "Print how the rows differ from training; needs --output.")
-    ] = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Predict a label and a probability for each row of a table.
 
@@ -51,7 +44,7 @@ def predict(
     The table is read in batches, so that it can be of any length. Columns may be in any order, and
     additional ones are ignored. A category that did not occur in training counts as a missing value.
     Messages tell how the rows differ from the training rows: the estimated share of positives, categories
-    and missing values that were not in training.
+    and missing values that were not in training; --json prints these differences, and needs --output.
     With more than two classes there is one probability for each class, with several labels per row one for
     each label.
     A model with prices of each row reads their columns here too: the predictions have the threshold of each
@@ -61,19 +54,17 @@ def predict(
       capo predict churn.capo new.csv --id customer | head
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
     """
-    from ..io.formats import open_table
     from ..io.table_schema import require_column
     from . import inputs, rows
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     content = "predictions are written to .csv, .tsv or .jsonl files, also with .gz, or to .parquet files"
     check_file_ending(output, rows.PREDICTION_ENDINGS, content)
     check_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
     predict_batch = partial(rows.predict_batch, loaded, schema)
-    if as_json and is_stdout(output):
+    if console.as_json and is_stdout(output):
         raise InvalidInputError(
             "--json prints the drift report, so that the predictions need a file: name one with --output."
         )
@@ -84,7 +75,7 @@ def predict(
         open_output(output) as stream,
         rows.open_writer(stream, output, excel_safe=excel_safe) as write,
     ):
-        batches = inputs.read_batches(reader, step)
+        batches = reader.batches(inputs.BATCH_SIZE)
         first = next(batches)
         for name in ids or ():
             require_column(name, first.frame.columns, "identifier")
@@ -93,39 +84,42 @@ def predict(
         if cluster is None:
             found = rows.map_ahead(predict_batch, chain([first], batches))
         else:
-            found = rows.predict_parts(predict_batch, parts, cluster, step, console)
+            found = rows.predict_parts(predict_batch, parts, cluster, console)
         with closing(found):
             for predicted in found:
                 drift.observe(predicted)
                 write(predicted.frame)
-    if quiet and not as_json:
+                step.progress(count(drift.n_rows, "row"))
+    if console.quiet and not console.as_json:
         return
     with console.step("comparing with the training rows"):
         drift.estimate_prevalence()
     for line in drift.lines():
         console.log(f"new rows: {line}")
-    if as_json:
+    if console.as_json:
         console.result("", drift.to_dict())
 
 
-@options.command()
+@dataclass(frozen=True)
+class PopulationTable(options.Table):
+    """A table with rows of another population; it may be left out."""
+
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Rows of the new population.", show_default=False)
+    ] = ""
+
+
+@options.command
 def adjust(
     model: options.Model,
     output: options.ModelOutput,
-    table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="Rows of the new population.", show_default=False)
-    ] = "",
+    table: PopulationTable,
+    console: options.Output,
     prevalence: Annotated[
-        float | None, options.model_option("--prevalence SHARE", "Share of positives there, if it is known.")
+        float | None, model_option("--prevalence SHARE", "Share of positives there, if it is known.")
     ] = None,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Adjust a model to another share of positives.
 
@@ -135,16 +129,12 @@ def adjust(
       capo adjust churn.capo new.csv -o new.capo
       capo adjust churn.capo --prevalence 0.02 -o rare.capo
     """
-    from ..io.formats import open_table
     from .inputs import load_model, save_model
 
-    console = Console(as_json, quiet)
-    reader, X = None, None
-    if table:
-        reader = open_table(table, format, delimiter, encoding, sheet)
-    elif prevalence is None:
+    reader, X = table.open() if table.table else None, None
+    if reader is None and prevalence is None:
         raise InvalidInputError("name a table with rows of the new population, or pass --prevalence.")
-    check_model_output(output, *([] if reader is None else reader.paths), model)
+    check_model_output(output, *(reader.paths if reader else ()), model)
     loaded = load_model(model, trust, console)
     if reader is not None:
         with console.step(f"reading {reader.name}"):
@@ -161,34 +151,29 @@ def adjust(
     )
 
 
-@options.command()
+@options.command
 def guarantee(
     model: options.Model,
     table: options.Table,
-    output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
+    console: options.Output,
+    output: Annotated[Path | None, output_option("--output -o FILE", "Model file to write.")] = None,
     promise: Annotated[
-        options.Texts,
-        options.model_option("--promise LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'; repeatable."),
+        Texts,
+        model_option("--promise LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'; repeatable."),
     ] = None,
     abstain_label: Annotated[
-        options.Text,
-        options.model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
+        Text,
+        model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
     ] = None,
     confidence: Annotated[
         float | None,
-        options.model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
+        model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
     ] = None,
     objective: Annotated[
-        options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
+        Text, model_option("--objective MEASURE", "To maximize among thresholds that pass.")
     ] = None,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Choose thresholds that keep promises on new rows.
 
@@ -205,11 +190,9 @@ def guarantee(
     import numpy as np
 
     from ..decisions import Constraint, needs_abstention
-    from ..io.formats import open_table
     from . import inputs
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):

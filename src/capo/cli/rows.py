@@ -35,7 +35,7 @@ from ..tables.kinds import BooleanKind
 from ..tables.numbers import NumberKind
 from ..tables.targets import positive_mask
 from . import inputs
-from .console import Console, Step, count
+from .console import Console, count
 from .inputs import LoadedModel
 
 Item = TypeVar("Item")
@@ -240,7 +240,6 @@ def predict_parts(
     function: Callable[[Batch], PredictedRows],
     parts: Sequence[TablePart],
     cluster: str,
-    step: Step,
     console: Console,
 ) -> Generator[PredictedRows]:
     """The predictions of the workers of a cluster, in the order of the rows.
@@ -249,7 +248,7 @@ def predict_parts(
     """
     from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
 
-    n_rows, pending, waiting = 0, deque[Any](), deque(parts)
+    pending, waiting = deque[Any](), deque(parts)
     with inputs.connect(cluster, console) as client:
         # A task that returns it, unlike scattered data, is repeated if its worker is lost.
         shared = client.compute(delayed(function, traverse=False))
@@ -257,10 +256,7 @@ def predict_parts(
         while pending or waiting:
             while waiting and len(pending) < n_ahead:
                 pending.append(client.submit(_predict_part, waiting.popleft(), shared, pure=False))
-            for predicted in pending.popleft().result():
-                n_rows += predicted.frame.height
-                yield predicted
-            step.progress(count(n_rows, "row"))
+            yield from pending.popleft().result()
 
 
 def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
@@ -279,15 +275,13 @@ class Drift:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model = loaded.model
-        self.unseen: Counter[str] = Counter()
-        self.missing: Counter[str] = Counter()
+        self.unseen, self.missing = Counter[str](), Counter[str]()
         self.n_rows = 0
         self.prevalence: PrevalenceEstimate | None = None
         self.is_label_shift = True
         population = self.model.population_
-        is_adjusted = population is not None and population.log_odds_shift != 0
         #: The share of positives that the model was adjusted to.
-        self.adjusted_to = population.prevalence if population is not None and is_adjusted else None
+        self.adjusted_to = population.prevalence if population and population.log_odds_shift else None
         self._scores: list[FloatArray] = []
         self._step = 1
 
@@ -307,12 +301,20 @@ class Drift:
     def estimate_prevalence(self) -> None:
         """Estimate the share of positives, and whether more than it has changed, for two classes."""
         if self._scores:
-            log_odds = np.concatenate(self._scores)
-            trained = class_scores(self.model)
-            found = decisions.estimate_prevalence(log_odds - current_shift(self.model), trained)
+            log_odds = np.concatenate(self._scores) - current_shift(self.model)
+            self.prevalence = found = decisions.estimate_prevalence(log_odds, class_scores(self.model))
             max_distance = decisions.MAX_MIXTURE_DISTANCE + decisions.sampling_error(found.n_rows)
             self.is_label_shift = found.distance <= max_distance
-            self.prevalence = found
+
+    @property
+    def is_prevalence_changed(self) -> bool:
+        """Whether the interval excludes the share of positives that the model is for."""
+        found = self.prevalence
+        if found is None:
+            return False
+        return (
+            not found.low <= (found.trained if self.adjusted_to is None else self.adjusted_to) <= found.high
+        )
 
     def lines(self) -> list[str]:
         """One line for the prevalence, and one for each difference."""
@@ -324,7 +326,7 @@ class Drift:
         return lines
 
     def _describe_prevalence(self, found: PrevalenceEstimate) -> str:
-        guarantee = self.model.guarantee_
+        guarantee, advice = self.model.guarantee_, ""
         is_at_risk = guarantee is not None and guarantee.is_certified
         if not self.is_label_shift:
             risk = ", so that the guarantee may not hold" if is_at_risk else ""
@@ -332,21 +334,15 @@ class Drift:
                 f"the scores differ from those in training by more than the share of positives (distance "
                 f"{found.distance:.3f}){risk}: label some of these rows, and see 'capo evaluate'"
             )
-        advice = ""
-        if self._is_changed(found) and is_at_risk:
+        if self.is_prevalence_changed and is_at_risk:
             advice = "; the guarantee may not hold: 'capo guarantee' with labeled rows like these renews it"
-        elif self._is_changed(found) and guarantee is None:
+        elif self.is_prevalence_changed and guarantee is None:
             advice = "; 'capo adjust' adapts the model to it"
         adjusted = "" if self.adjusted_to is None else f", {self.adjusted_to:.2%} in the model's population"
         return (
             f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
             f"{found.trained:.2%} in training{adjusted}{advice}"
         )
-
-    def _is_changed(self, found: PrevalenceEstimate) -> bool:
-        """Whether the interval excludes the share of positives that the model is for."""
-        share = found.trained if self.adjusted_to is None else self.adjusted_to
-        return not found.low <= share <= found.high
 
     def to_dict(self) -> dict[str, Any]:
         """The differences as plain values."""
@@ -356,7 +352,7 @@ class Drift:
                 "prevalence": {"value": found.value, "low": found.low, "high": found.high},
                 "trained_prevalence": found.trained,
                 "adjusted_prevalence": self.adjusted_to,
-                "prevalence_changed": self._is_changed(found),
+                "prevalence_changed": self.is_prevalence_changed,
                 "mixture_distance": found.distance,
                 "is_label_shift": self.is_label_shift,
             }
@@ -448,8 +444,10 @@ def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = T
 def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledOutputs:
     """Apply a model to a labeled table, batch by batch; the features are not kept."""
     with console.step("predicting") as step:
-        batches = inputs.read_batches(table, step)
-        parts = [predict_labeled(loaded, batch)._replace(X=None) for batch in batches]
+        parts = []
+        for batch in table.batches(inputs.BATCH_SIZE):
+            parts.append(predict_labeled(loaded, batch)._replace(X=None))
+            step.progress(count(batch.first_row + len(batch) - 1, "row"))
     first, prices = parts[0], None
     if first.prices is not None:
         columns = ([getattr(each.prices, name) for each in parts] for name in decisions.PRICE_NAMES)
@@ -480,33 +478,6 @@ def evaluate_rows(
             random_state=seed,
             on_progress=step.progress,
         )
-
-
-def evaluate_on_cluster(
-    loaded: LoadedModel,
-    table: TableReader,
-    address: str,
-    partition_rows: int | None,
-    seed: int,
-    console: Console,
-    *,
-    all_measures: bool,
-) -> tuple[int, inspection.Evaluation]:
-    """The number of rows, and the evaluation; the decisions stay on the workers."""
-    from ..dask import evaluate  # noqa: PLC0415 (an optional package)
-
-    if loaded.model.target_type_ != "binary" or is_priced(loaded.model):
-        raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
-    if getattr(loaded.schema, "weight", ""):
-        raise InvalidInputError("--cluster is for models that were trained without --weight: leave it out.")
-    if getattr(loaded.schema, "group", ""):
-        console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
-    parts = inputs.divide(table, partition_rows, console)
-    with inputs.connect(address, console) as client, console.step(f"evaluating on {address}"):
-        X, y = inputs.read_parts(parts, loaded.schema)
-        evaluation = evaluate(loaded.model, X, y, all_measures=all_measures, random_state=seed, client=client)
-    assert evaluation.confusion is not None
-    return int(sum(evaluation.confusion)), evaluation
 
 
 def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -> list[Any]:
@@ -574,13 +545,13 @@ def explain_predictions(
     loaded: LoadedModel,
     batch: Batch,
     X: Any,
-    positions: list[int],
+    rows: list[int],
     console: Console,
     seed: int,
     columns: list[str] | None,
 ) -> list[inspection.RowExplanation]:
-    """What each column adds to the log-odds of some rows, with the values of the file."""
-    model = loaded.model
+    """What each column adds to the log-odds of some rows, counted from 1, with the values of the file."""
+    model, positions = loaded.model, [row - 1 for row in rows]
     if is_priced(model):
         console.note(
             f"The model has prices: rows are explained at one threshold, {model.threshold_:.4g}; "

@@ -7,54 +7,29 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from . import options
-from .console import Console, check_model_output
+from .console import check_model_output, count
+from .options import model_option, reading_option
 
 
-@options.command()
+@options.command
 def fit(
     table: options.Table,
     output: options.ModelOutput,
-    targets: options.Targets = None,
-    label_separator: options.LabelSeparator = None,
-    positive: options.Positive = None,
-    drop_unlabeled: options.DropUnlabeled = False,
-    weight: options.Weight = None,
-    group: options.Group = None,
-    time: options.Time = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    categories: options.Categories = None,
-    types: options.Types = None,
-    strict: options.Strict = False,
-    measure: options.Measure = None,
-    measure_args: options.MeasureArgs = None,
-    cost_fp: options.CostFP = None,
-    cost_fn: options.CostFN = None,
-    benefit_tp: options.BenefitTP = None,
-    auxiliaries: options.Auxiliaries = None,
-    scores: options.Scores = None,
-    delta: options.Delta = "linear",
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
+    training: options.Training,
+    console: options.Output,
     folds: Annotated[
-        int | None, options.model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
+        int | None, model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
     ] = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     out_of_core: Annotated[
         str,
-        options.reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
+        reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
     ] = "auto",
     sample_size: Annotated[
         int,
-        options.reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
+        reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
     ] = 100_000,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.
 
@@ -75,39 +50,29 @@ def fit(
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
     """
-    from ..io.formats import open_table
+    import numpy as np
+
+    from ..learning.folds import DEFAULT_N_FOLDS
     from . import inputs, rows, training_data
 
-    console = Console(as_json, quiet, strict)
-    reader = open_table(table, format, delimiter, encoding, sheet)
-    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-    plan = training_data.TrainingPlan(
-        training_data.make_roles(
-            targets,
-            types,
-            weight=weight,
-            group=group,
-            time=time,
-            drop=drop,
-            ids=ids,
-            categories=categories,
-            scores=scores,
-        ),
-        training_data.RequestedMeasure.parse(measure, measure_args, "cost" if prices else "f1"),
-        training_data.make_model(auxiliaries, delta, folds, time, jobs, seed),
-        prices,
-        label_separator or "",
-        positive,
-        drop_unlabeled,
-    )
-    check_model_output(output, *reader.paths, *plan.measure.files, types)
+    console.strict = training.strict
+    reader = table.open()
+    plan = training_data.TrainingPlan(training, folds)
+    check_model_output(output, *reader.paths, *plan.measure.files, training.types)
     if training_data.needs_parts(reader, plan, cluster, out_of_core, sample_size, console):
         model, n_rows, summary, data = training_data.fit_in_parts(
             reader, plan, cluster, partition_rows, sample_size, console
         )
     else:
         data = plan.read(reader, console)
-        training_data.note_few_groups(data, folds, console)
+        if data.groups is not None and data.target_type != "multilabel" and not training.time:
+            n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
+            n_folds = folds or DEFAULT_N_FOLDS
+            if n_groups < n_folds:
+                console.note(
+                    f"One class is in {count(n_groups, 'group')} only: {n_groups} folds are used, not "
+                    f"{n_folds}."
+                )
         with console.step("training"):
             groups = {} if data.groups is None else {"groups": data.groups}
             data.model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **groups)
@@ -119,20 +84,15 @@ def fit(
     rows.write_trained_model(model, summary, output, data.schema, record, console)
 
 
-@options.command()
+@options.command
 def refit(
     model: options.Model,
     table: options.Table,
     output: options.ModelOutput,
+    console: options.Output,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
     trust: options.Trust = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Refit a model on a few labeled rows from a new place.
 
@@ -145,12 +105,10 @@ def refit(
       capo refit north.capo south.csv -o south.capo
       capo evaluate south.capo south_test.csv
     """
-    from ..io.formats import open_table
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
     from . import inputs, rows
 
-    console = Console(as_json, quiet)
-    reader = open_table(table, format, delimiter, encoding, sheet)
+    reader = table.open()
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):

@@ -7,8 +7,8 @@ import csv
 import os
 import shlex
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,40 +20,24 @@ from sklearn.base import clone
 
 from .. import measures
 from .._compat import BoolArray, FloatArray, NDArray
+from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
+from ..io import table_schema
 from ..io.formats import TableReader
 from ..io.parts import TablePart, estimate_size
 from ..io.source import Batch, NoRowsError, SparseRows
-from ..io.table_schema import (
-    ColumnRoles,
-    LabelMatrixSchema,
-    PriceColumns,
-    Schema,
-    SchemaInference,
-    SparseSchema,
-    TableSchema,
-    infer_table_schema,
-    parse_label,
-    read_texts,
-    read_times,
-)
 from ..learning.auxiliaries import AUXILIARY_SETS, ScoreColumn, auxiliary_names, check_auxiliary_name
 from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
 from ..measures import multiclass, multilabel
+from ..tables import targets
 from ..tables.checks import check_data
 from ..tables.dates import DateKind
 from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
-from ..tables.targets import (
-    MAX_POSITIVE_SHARE,
-    check_class_weights,
-    encode_binary_labels,
-    find_label_separator,
-    is_quantity,
-)
 from .console import Console, count
 from .inputs import connect, divide, read_parts
+from .options import Training
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
 
@@ -116,8 +100,9 @@ class RequestedMeasure:
             except CapoError as error:
                 errors.append(error)
         if found:
-            pairs = map(_split_measure_arg, args or ())
-            return cls(name, params, found, tuple(value for key, value in pairs if key == MATRIX_ARG))
+            pairs = [text.split("=", 1) for text in args or ()]
+            files = tuple(value.strip() for key, value in pairs if key.strip() == MATRIX_ARG)
+            return cls(name, params, found, files)
         if known := [error for error in errors if not isinstance(error, UnknownMeasureError)]:
             raise known[0]
         names = dict.fromkeys(each for registry in MEASURES.values() for each in registry.names())
@@ -159,7 +144,7 @@ def parse_measure_args(args: Sequence[str]) -> dict[str, Any]:
     """The parameters of a measure from texts such as ``beta=2``; a matrix comes with its classes."""
     params: dict[str, Any] = {}
     for text in args:
-        name, value = _split_measure_arg(text)
+        name, _, value = (part.strip() for part in text.partition("="))
         if name in LABEL_ARGS and value:
             # A label that contains a comma is in quotation marks, as in a CSV file.
             found: dict[str, Any] = {
@@ -173,11 +158,6 @@ def parse_measure_args(args: Sequence[str]) -> dict[str, Any]:
             raise InvalidInputError(f"--measure-arg gives {repeated!r} more than once: choose one value.")
         params |= found
     return params
-
-
-def _split_measure_arg(text: str) -> tuple[str, str]:
-    name, _, value = (part.strip() for part in text.partition("="))
-    return name, value
 
 
 def _parse_number(text: str, value: str) -> int | float:
@@ -248,38 +228,22 @@ def read_column_types(path: Path) -> dict[str, DemandedKind]:
     return columns
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that have a value."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def make_roles(targets: list[str] | None, types: Path | None, **names: Any) -> ColumnRoles:
-    """The roles of columns that options name, each with a name, a list of names or None."""
-    target, *others = dict.fromkeys(targets or [""])
-    roles: dict[str, Any] = {
-        name: tuple(each if name == "scores" else dict.fromkeys(each)) if isinstance(each, list) else each
-        for name, each in given(**names).items()
-    }
-    if "group" in roles and "time" in roles:
+def _make_roles(options: Training) -> table_schema.ColumnRoles:
+    """The roles of the columns that options name."""
+    if options.group and options.time:
         raise InvalidInputError("--group and --time cannot be combined: choose one.")
-    if types is not None:
-        roles["kinds"] = read_column_types(types)
-    return ColumnRoles("" if others else target, **roles, label_columns=(target, *others) if others else ())
-
-
-def make_model(
-    auxiliaries: list[str] | None, delta: str, folds: int | None, time: str | None, jobs: int, seed: int
-) -> CAPOClassifier:
-    """The model that options describe, before its table is known."""
-    if delta.lower() not in DELTAS:
-        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
-    return CAPOClassifier(
-        auxiliaries=parse_auxiliaries(auxiliaries),
-        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if time else folds,
-        delta=DELTAS[delta.lower()],
-        n_jobs=jobs or None,
-        random_state=seed,
-        verbose=2,  # the console decides how much of it is shown
+    target, *others = dict.fromkeys(options.targets or [""])
+    return table_schema.ColumnRoles(
+        "" if others else target,
+        weight=options.weight or "",
+        group=options.group or "",
+        time=options.time or "",
+        drop=tuple(dict.fromkeys(options.drop or ())),
+        ids=tuple(dict.fromkeys(options.ids or ())),
+        categories=tuple(dict.fromkeys(options.categories or ())),
+        kinds={} if options.types is None else read_column_types(options.types),
+        label_columns=(target, *others) if others else (),
+        scores=tuple(options.scores or ()),
     )
 
 
@@ -300,19 +264,25 @@ class TrainingTable(NamedTuple):
     """A table that was read for training, and the unfitted model for it."""
 
     model: CAPOClassifier
-    schema: Schema
+    schema: table_schema.Schema
     X: Any
     y: Any
     sample_weight: FloatArray | None
     groups: NDArray[np.generic] | None
     target_type: TargetType
-    price_columns: PriceColumns
+    price_columns: table_schema.PriceColumns
     prices: dict[str, Any]
 
 
-@dataclass(frozen=True)
 class TrainingPlan:
-    """What is trained, and from which columns.
+    """What the options of a command say about the training.
+
+    Parameters
+    ----------
+    options : Training
+        The options.
+    folds : int, optional
+        Folds for cross-fitting.
 
     Attributes
     ----------
@@ -324,21 +294,24 @@ class TrainingPlan:
         The model without what depends on the table.
     prices : dict of str to str
         Columns or numbers by the names of the parameters of `fit`.
-    label_separator : str
-        What separates the labels of a row in the target column; empty if a row has one.
-    positive : str, optional
-        The positive label as it was typed.
-    drop_unlabeled : bool
-        Leave out rows without a label.
     """
 
-    roles: ColumnRoles
-    measure: RequestedMeasure
-    model: CAPOClassifier
-    prices: dict[str, str]
-    label_separator: str = ""
-    positive: str | None = None
-    drop_unlabeled: bool = False
+    def __init__(self, options: Training, folds: int | None) -> None:
+        self.options = options
+        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
+        self.roles = _make_roles(options)
+        default = "cost" if self.prices else "f1"
+        self.measure = RequestedMeasure.parse(options.measure, options.measure_args, default)
+        if options.delta.lower() not in DELTAS:
+            raise InvalidInputError(f"--delta must be linear, rbf or none: got {options.delta!r}.")
+        self.model = CAPOClassifier(
+            auxiliaries=parse_auxiliaries(options.auxiliaries),
+            cv=TimeFolds(folds or DEFAULT_N_FOLDS) if options.time else folds,
+            delta=DELTAS[options.delta.lower()],
+            n_jobs=options.jobs or None,
+            random_state=options.seed,
+            verbose=2,  # the console decides how much of it is shown
+        )
 
     @property
     def target(self) -> str:
@@ -350,13 +323,21 @@ class TrainingPlan:
         with console.step(f"reading {table.name}"):
             batch = table.read()
             roles = self._roles_in(batch)
-            if self.drop_unlabeled:
-                batch = _drop_unlabeled(batch, roles, console)
+            if self.options.drop_unlabeled:
+                names = roles.label_columns or (roles.target,)
+                texts = [table_schema.read_texts(batch, name, "target") for name in names]
+                kept = np.all([each.is_not_null() for each in texts], axis=0)
+                if n_dropped := len(batch) - int(kept.sum()):
+                    console.note(
+                        f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out; rows are "
+                        "counted anew."
+                    )
+                batch = replace(batch, rows=batch.frame.filter(kept))
             inference = self._infer_schema(batch, roles)
             schema, time = inference.schema, roles.time
             X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
-            groups = read_times(batch, time) if time else schema.groups(batch)
-            price_columns = PriceColumns.parse(self.prices, batch)
+            groups = table_schema.read_times(batch, time) if time else schema.groups(batch)
+            price_columns = table_schema.PriceColumns.parse(self.prices, batch)
             if self.target in price_columns.columns:
                 raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
             prices = price_columns.read(batch, schema)
@@ -364,7 +345,7 @@ class TrainingPlan:
         for remark in inference.remarks:
             console.note(remark)
         notes = [*inference.notes, *target.notes]
-        if not isinstance(schema, SparseSchema):
+        if not isinstance(schema, table_schema.SparseSchema):
             findings = check_data(X, target.main_class, schema.table.parsed, target=self.target)
             notes += [each.message for each in findings if not (time and each.topic == "sorted")]
         console.data_notes(notes)
@@ -380,7 +361,7 @@ class TrainingPlan:
             auxiliaries=auxiliaries,
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
-            column_kinds=schema.table.parsed if isinstance(schema, TableSchema) else None,
+            column_kinds=schema.table.parsed if isinstance(schema, table_schema.TableSchema) else None,
         )
         if target.type == "multiclass" and roles.target_is_category:
             y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
@@ -388,24 +369,24 @@ class TrainingPlan:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
         return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
 
-    def _infer_schema(self, batch: Batch, roles: ColumnRoles) -> SchemaInference:
-        separator = self.label_separator
+    def _infer_schema(self, batch: Batch, roles: table_schema.ColumnRoles) -> table_schema.SchemaInference:
+        separator = self.options.label_separator or ""
         if isinstance(batch.rows, SparseRows):
-            if roles != ColumnRoles("") or separator or self.drop_unlabeled:
+            if roles != table_schema.ColumnRoles("") or separator or self.options.drop_unlabeled:
                 raise InvalidInputError(
                     "an svmlight file starts each row with its label and has no named columns: remove "
                     "--target, --label-separator, --drop-unlabeled, --weight, --group, --time, --drop, --id, "
                     "--category, --scores and --types."
                 )
-            return SchemaInference(SparseSchema(batch.rows.X.shape[1]))
+            return table_schema.SchemaInference(table_schema.SparseSchema(batch.rows.X.shape[1]))
         if separator and roles.label_columns:
             raise InvalidInputError(
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(roles.label_columns)} target columns."
             )
-        return infer_table_schema(batch, roles, separator)
+        return table_schema.infer_table_schema(batch, roles, separator)
 
-    def _roles_in(self, batch: Batch) -> ColumnRoles:
+    def _roles_in(self, batch: Batch) -> table_schema.ColumnRoles:
         """The roles in a table: a target or score with commas that is not a column is a list of columns."""
         roles, columns = self.roles, [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
         scores = [
@@ -428,9 +409,11 @@ class TrainingPlan:
             return roles
         return replace(roles, target="", label_columns=names)
 
-    def _check_target(self, y: NDArray[Any], weight: FloatArray | None, schema: Schema) -> _Target:
+    def _check_target(
+        self, y: NDArray[Any], weight: FloatArray | None, schema: table_schema.Schema
+    ) -> _Target:
         """Check the labels, and their sample weights."""
-        if isinstance(schema, LabelMatrixSchema):
+        if isinstance(schema, table_schema.LabelMatrixSchema):
             self._refuse_binary_options()
             return _check_label_matrix(y, schema.label_names)
         classes, codes = np.unique(y, return_inverse=True)
@@ -438,7 +421,7 @@ class TrainingPlan:
         if len(classes) == 1:
             raise OneClassError(f"{name} is {classes.tolist()[0]!r} in every row: two classes are needed.")
         if weight is not None:
-            check_class_weights(weight, codes, classes)
+            targets.check_class_weights(weight, codes, classes)
         if len(classes) == 2 and not self.measure.is_for_classes:
             return self._check_two_classes(y, classes.tolist(), weight, schema, name)
         self._refuse_binary_options()
@@ -448,26 +431,32 @@ class TrainingPlan:
         for option, value, remedy in (
             ("--time is", self.roles.time, "leave it out, or use --group"),
             ("--cost-fp, --cost-fn and --benefit-tp are", self.prices, "use --measure-arg matrix=FILE"),
-            ("--positive is", self.positive, "leave it out"),
+            ("--positive is", self.options.positive, "leave it out"),
         ):
             if value:
                 raise InvalidInputError(f"{option} for targets and measures of two classes: {remedy}.")
 
     def _check_two_classes(
-        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema, name: str
+        self,
+        y: NDArray[Any],
+        labels: list[Any],
+        weight: FloatArray | None,
+        schema: table_schema.Schema,
+        name: str,
     ) -> _Target:
         pos_label = find_yes_label(labels)
-        if self.positive is not None:
-            pos_label = parse_label(self.positive, schema.label_kind)
+        if self.options.positive is not None:
+            pos_label = table_schema.parse_label(self.options.positive, schema.label_kind)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{name} has no label {self.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
+                    f"{name} has no label {self.options.positive!r}: its labels are {labels[0]!r} and "
+                    f"{labels[1]!r}."
                 )
-        classes, positive = encode_binary_labels(y, pos_label)
+        classes, positive = targets.encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
         other, label = classes.tolist()
         share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
-        if share > MAX_POSITIVE_SHARE and not self.positive:
+        if share > targets.MAX_POSITIVE_SHARE and not self.options.positive:
             reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
             notes = [
                 f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
@@ -478,18 +467,7 @@ class TrainingPlan:
         return _Target("binary", label, positive, notes, f"{label!r} is positive, {rows}")
 
 
-def _drop_unlabeled(batch: Batch, roles: ColumnRoles, console: Console) -> Batch:
-    """The rows that have all labels."""
-    names = roles.label_columns or (roles.target,)
-    kept = np.all([read_texts(batch, name, "target").is_not_null() for name in names], axis=0)
-    if n_dropped := len(batch) - int(kept.sum()):
-        console.note(
-            f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out; rows are counted anew."
-        )
-    return replace(batch, rows=batch.frame.filter(kept))
-
-
-def _check_classes(y: NDArray[Any], roles: ColumnRoles, target_name: str) -> _Target:
+def _check_classes(y: NDArray[Any], roles: table_schema.ColumnRoles, target_name: str) -> _Target:
     """Check the labels of a target of many classes."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     labels, notes, largest = classes.tolist(), [], int(counts.argmax())
@@ -508,7 +486,7 @@ def _check_classes(y: NDArray[Any], roles: ColumnRoles, target_name: str) -> _Ta
     return _Target("multiclass", None, codes == largest, notes, f"{size}, most often {labels[largest]!r}")
 
 
-def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: ColumnRoles) -> str:
+def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: table_schema.ColumnRoles) -> str:
     """What the values of a target are, if they are not classes, and what to do; otherwise ""."""
     kind = recognize(ColumnValues.count("target", labels.tolist())).kind
     override = f"If they are classes, use --category {shlex.quote(roles.target)}."
@@ -519,7 +497,7 @@ def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: ColumnRol
         explanation = "They are spellings of yes and no: write each of the two in one way."
     elif isinstance(kind, ParsedKind):
         explanation = _explain_numbers(np.array([kind.parse_or_missing(str(each)) or 0.0 for each in labels]))
-    elif separator := find_label_separator(labels, counts):
+    elif separator := targets.find_label_separator(labels, counts):
         explanation = f"They look like several labels per row: use --label-separator {separator!r}."
     if not explanation and len(labels) * MIN_MEAN_CLASS_ROWS > counts.sum():
         explanation = f"That is {counts.sum() / len(labels):.1f} rows per class. Is this the right column?"
@@ -529,7 +507,7 @@ def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: ColumnRol
 def _explain_numbers(numbers: FloatArray) -> str:
     if (numbers == np.round(numbers)).all():
         limit = "They look like a quantity: make labels from them, such as above a limit or not."
-        return limit if is_quantity(np.unique(numbers)) else ""
+        return limit if targets.is_quantity(np.unique(numbers)) else ""
     if ((numbers >= 0) & (numbers <= 1)).all():
         return "They are probabilities or shares: make labels from them, such as above 0.5 or not."
     return "They are measurements: make labels from them, such as above a limit or not."
@@ -552,18 +530,6 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
     return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
 
 
-def note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
-    """Log a note if a class has rows in fewer groups than there are folds."""
-    if data.groups is None or data.target_type == "multilabel" or isinstance(data.model.cv, TimeFolds):
-        return
-    n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
-    n_folds = folds or DEFAULT_N_FOLDS
-    if n_groups < n_folds:
-        console.note(
-            f"One class is in {count(n_groups, 'group')} only: {n_groups} folds are used, not {n_folds}."
-        )
-
-
 def needs_parts(
     table: TableReader,
     plan: TrainingPlan,
@@ -577,8 +543,8 @@ def needs_parts(
         "--weight": plan.roles.weight,
         "--group": plan.roles.group,
         "--time": plan.roles.time,
-        "--label-separator": plan.label_separator,
-        "--drop-unlabeled": plan.drop_unlabeled,
+        "--label-separator": plan.options.label_separator,
+        "--drop-unlabeled": plan.options.drop_unlabeled,
         "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
     }
     conflict = next((name for name, value in options.items() if value), "")
@@ -650,8 +616,18 @@ def fit_in_parts(
     del params["memory"]
     model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=sample_size)
     place = "training in parts" if cluster is None else f"training on {cluster}"
-    with _open_scheduler(cluster, data.model.n_jobs or 1, console) as client, console.step(place):
-        model.set_params(client=client).fit(*read_parts(parts, data.schema))
+    with ExitStack() as stack:
+        if cluster is None:  # Dask's scheduler in this process
+            import dask  # noqa: PLC0415
+
+            n_threads = data.model.n_jobs or 1
+            n_threads = n_threads if n_threads > 0 else os.cpu_count() or 1
+            scheduler = "synchronous" if n_threads == 1 else "threads"
+            stack.enter_context(dask.config.set(scheduler=scheduler, num_workers=n_threads))
+        else:
+            model.client = stack.enter_context(connect(cluster, console))
+        stack.enter_context(console.step(place))
+        model.fit(*read_parts(parts, data.schema))
     model.client = None
     return model.to_local(), model.n_rows_, model.summary(), data
 
@@ -667,17 +643,3 @@ def _read_first_part(parts: Sequence[TablePart], plan: TrainingPlan, console: Co
         except (NoRowsError, OneClassError) as found:
             error = found
     raise error
-
-
-@contextmanager
-def _open_scheduler(cluster: str | None, n_jobs: int, console: Console) -> Iterator[Any]:
-    """A client of the cluster; without one, None and Dask's scheduler in this process, with some threads."""
-    if cluster is not None:
-        with connect(cluster, console) as client:
-            yield client
-        return
-    import dask  # noqa: PLC0415
-
-    n_threads = n_jobs if n_jobs > 0 else os.cpu_count() or 1
-    with dask.config.set(scheduler="synchronous" if n_threads == 1 else "threads", num_workers=n_threads):
-        yield None

@@ -88,8 +88,9 @@ def convert_classifier(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     if len(getattr(estimator, "classes_", (0, 1))) < 2:
         raise ExportError(f"its {type(estimator).__name__} was trained on one class only")
     kind = type(estimator)
-    booster = _BOOSTER_CONVERTERS.get(f"{kind.__module__}.{kind.__name__}")
-    return (_CONVERTERS.get(kind) or booster or _convert_with_skl2onnx)(estimator, table)
+    names = (kind, f"{kind.__module__}.{kind.__name__}")
+    convert = next((_CONVERTERS[each] for each in names if each in _CONVERTERS), _convert_with_skl2onnx)
+    return convert(estimator, table)
 
 
 def unwrap(estimator: Any) -> Any:
@@ -109,13 +110,6 @@ def _with_probability(graph: GraphBuilder, margin: str, n_outputs: int) -> Class
     is_binary = n_outputs == 1
     probability = graph.op("Sigmoid", margin) if is_binary else graph.op("Softmax", margin, axis=1)
     return ClassifierOutputs(graph, margin, probability)
-
-
-def _convert_pipeline(pipeline: Any, table: GraphTable) -> ClassifierOutputs:
-    for _, step in pipeline.steps[:-1]:
-        if step not in (None, "passthrough"):
-            table = convert_transformer(step, table)
-    return convert_classifier(pipeline.steps[-1][1], table)
 
 
 def _convert_labelwise(model: LabelwiseClassifier, table: GraphTable) -> ClassifierOutputs:
@@ -168,7 +162,13 @@ def _convert_svm(model: Any, table: GraphTable) -> ClassifierOutputs:
     if n_classes == 2:
         return ClassifierOutputs(graph, _weighted_sum(graph, values, as_dense_array(model.dual_coef_), model))
     pairs = list(combinations(range(n_classes), 2))
-    margins = _weighted_sum(graph, values, _pair_coefficients(model, pairs), model)
+    # The weight of each support vector in the machine of each pair of classes.
+    dual, ends = as_dense_array(model.dual_coef_), np.append(0, np.cumsum(model.n_support_))
+    weights = np.zeros((len(pairs), dual.shape[1]))
+    for row, (i, j) in zip(weights, pairs, strict=True):
+        row[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
+        row[ends[j] : ends[j + 1]] = dual[i, ends[j] : ends[j + 1]]
+    margins = _weighted_sum(graph, values, weights, model)
     for_first = graph.cast(graph.op("GreaterOrEqual", margins, 0.0))
     first, second = (np.eye(n_classes)[[pair[side] for pair in pairs]] for side in (0, 1))
     votes = graph.op("Add", graph.op("MatMul", for_first, first - second), second.sum(axis=0)[None])
@@ -178,17 +178,6 @@ def _convert_svm(model: Any, table: GraphTable) -> ClassifierOutputs:
     return ClassifierOutputs(graph, graph.op("Add", votes, confidence))
 
 
-def _pair_coefficients(model: Any, pairs: list[tuple[int, int]]) -> FloatArray:
-    """The weight of each support vector in the machine of each pair of classes."""
-    dual = as_dense_array(model.dual_coef_)
-    ends = np.append(0, np.cumsum(model.n_support_))
-    weights = np.zeros((len(pairs), dual.shape[1]))
-    for row, (i, j) in zip(weights, pairs, strict=True):
-        row[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
-        row[ends[j] : ends[j + 1]] = dual[i, ends[j] : ends[j + 1]]
-    return weights
-
-
 def _convert_trees(model: Any, table: GraphTable) -> ClassifierOutputs:
     """One tree or a forest, of one label or of a label matrix."""
     is_forest = isinstance(model, ensemble.RandomForestClassifier | ensemble.ExtraTreesClassifier)
@@ -196,16 +185,16 @@ def _convert_trees(model: Any, table: GraphTable) -> ClassifierOutputs:
 
     def shares(nodes: Any) -> FloatArray:
         """The share of the second class, or of all classes if there are more, in each node."""
-        return np.column_stack([_class_shares(nodes.value[:, k], each) for k, each in enumerate(known)])
+        columns = []
+        for values, classes in zip(np.moveaxis(nodes.value, 1, 0), known, strict=True):
+            if len(classes) == 1:  # a label of which all training rows have the same value
+                columns.append(np.full((len(values), 1), float(classes[0] > 0)))
+            else:
+                columns.append(values[:, 1:2] if len(classes) == 2 else values[:, : len(classes)])
+        return np.column_stack(columns)
 
     trees = [each.tree_ for each in (model.estimators_ if is_forest else [model])]
     return ClassifierOutputs(table.graph, probability=_trees.emit_mean_of_trees(table, trees, shares))
-
-
-def _class_shares(values: FloatArray, classes: Any) -> FloatArray:
-    if len(classes) == 1:  # a label of which all training rows have the same value
-        return np.full((len(values), 1), float(classes[0] > 0))
-    return values[:, 1:2] if len(classes) == 2 else values[:, : len(classes)]
 
 
 def _convert_gradient_boosting(model: Any, table: GraphTable) -> ClassifierOutputs:
@@ -329,10 +318,6 @@ def _convert_lightgbm(model: Any, table: GraphTable) -> ClassifierOutputs:
     return ClassifierOutputs(table.graph, margin if has_margin else None, probability)
 
 
-def _convert_xgboost(model: Any, table: GraphTable) -> ClassifierOutputs:
-    return ClassifierOutputs(table.graph, probability=_trees.emit_xgboost_probability(model, table))
-
-
 def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     """Convert a classifier of numeric tables with the output that `capo.learning.outputs` prefers."""
     graph, supported = table.graph, converter_options(estimator)
@@ -356,16 +341,17 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutpu
     return ClassifierOutputs(graph, margin, probability, vote)
 
 
-ClassifierConverter = Callable[[Any, GraphTable], ClassifierOutputs]
-
 _FORESTS = (
     *(tree.DecisionTreeClassifier, tree.ExtraTreeClassifier),
     *(ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier),
 )
 #: Classifiers of a label matrix whose outputs are known; others treat its columns as they like.
 LABEL_MATRIX_CLASSIFIERS = (LabelwiseClassifier, *_FORESTS)
-_CONVERTERS: dict[type, ClassifierConverter] = {
-    Pipeline: _convert_pipeline,
+#: By class, or by name if the package is optional.
+_CONVERTERS: dict[type | str, Callable[[Any, GraphTable], ClassifierOutputs]] = {
+    Pipeline: lambda model, table: convert_classifier(
+        model.steps[-1][1], convert_transformer(model[:-1], table)
+    ),
     FrozenEstimator: lambda model, table: convert_classifier(model.estimator, table),
     LabelwiseClassifier: _convert_labelwise,
     ConstantLabel: lambda model, table: ClassifierOutputs(table.graph, table.constant(model.log_odds)),
@@ -388,11 +374,8 @@ _CONVERTERS: dict[type, ClassifierConverter] = {
     ensemble.AdaBoostClassifier: _convert_ada_boost,
     ensemble.StackingClassifier: _convert_stacking,
     CalibratedClassifierCV: _convert_calibrated,
-}
-
-
-#: By name, since the packages are optional.
-_BOOSTER_CONVERTERS: dict[str, ClassifierConverter] = {
     "lightgbm.sklearn.LGBMClassifier": _convert_lightgbm,
-    "xgboost.sklearn.XGBClassifier": _convert_xgboost,
+    "xgboost.sklearn.XGBClassifier": lambda model, table: ClassifierOutputs(
+        table.graph, probability=_trees.emit_xgboost_probability(model, table)
+    ),
 }

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from onnx import ModelProto, NodeProto, TensorProto, checker, compose, helper, numpy_helper
 
 from .._compat import ArrayLike, NDArray
@@ -132,6 +133,31 @@ def _node_inputs(node: NodeProto) -> Iterable[str]:
     """The values that a node and its subgraphs use."""
     subgraphs = (attribute.g.node for attribute in node.attribute if attribute.HasField("g"))
     return chain(node.input, *(_node_inputs(inner) for inner in chain.from_iterable(subgraphs)))
+
+
+class GraphNumber(NDArrayOperatorsMixin):
+    """A numeric value of a graph; NumPy's functions of it add their operators to the graph."""
+
+    operators: ClassVar[dict[Any, str]] = {
+        np.add: "Add",
+        np.subtract: "Sub",
+        np.multiply: "Mul",
+        np.divide: "Div",
+        np.floor: "Floor",
+    }
+
+    def __init__(self, graph: GraphBuilder, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __array_ufunc__(self, function: Any, method: str, *values: Any) -> GraphNumber:
+        names = (each.name if isinstance(each, GraphNumber) else each for each in values)
+        return GraphNumber(self.graph, self.graph.op(self.operators[function], *names))
+
+    def clip(self, low: float, high: float, out: None = None) -> GraphNumber:
+        """Clip numbers, but keep NaN, for which the runtime's operator Clip has no rule."""
+        op, name = self.graph.op, self.name
+        above = op("Where", op("Less", name, low), low, name)
+        return GraphNumber(self.graph, op("Where", op("Greater", above, high), high, above))
 
 
 #: Stands for any text that was not in the training data.

@@ -30,7 +30,7 @@ from ..learning.auxiliaries import to_dense
 from ..tables import features
 from ..tables.kinds import is_missing
 from . import _graph
-from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphTable, NumericColumns, TextColumn
+from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphNumber, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
 
 #: Names of kernels with a formula in the graph.
@@ -186,11 +186,6 @@ def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     return table.numeric(table.graph.op("Clip", table.to_matrix(), -limit, limit))
 
 
-def _convert_known_category_filter(transformer: Any, table: GraphTable) -> GraphTable:
-    encode = partial(_graph.encode_known_categories, table)
-    return GraphTable(table.graph, tuple(map(encode, table.iter_columns(), transformer.categories_)))
-
-
 def _encode_columns(encoder: Any, table: GraphTable) -> GraphTable:
     """Replace each category by the encoder's own output for it: one column, or several if it is one-hot."""
     if getattr(encoder, "target_type_", None) == "multiclass":
@@ -293,49 +288,13 @@ def _refuse_texts(transformer: Any, table: GraphTable) -> GraphTable:
 
 
 def _convert_date_parts(transformer: Any, table: GraphTable) -> GraphTable:
-    """The calendar in the arithmetic of `DateParts`."""
     graph = table.graph
     parts: list[str] = []
     limits = (transformer.origin_.tolist(), transformer.last_.tolist())
-    columns = zip(table.iter_columns(), *limits, transformer.is_kept_, strict=True)
-    for block, origin, last, is_kept in columns:
-        parts += compress(_date_parts(graph, block, origin, last), is_kept.tolist())
+    for block, origin, last, is_kept in zip(table.iter_columns(), *limits, transformer.is_kept_, strict=True):
+        found = features.compute_date_parts(GraphNumber(graph, block.value), origin, last)
+        parts += [each.name for each in compress(found, is_kept.tolist())]
     return GraphTable(graph, (NumericColumns(graph.op("Concat", *parts, axis=1), len(parts)),))
-
-
-def _date_parts(graph: GraphBuilder, block: Any, origin: float, last: float) -> list[str]:
-    add, subtract, multiply = (partial(graph.op, name) for name in ("Add", "Sub", "Mul"))
-
-    def floor_divide(value: str, divisor: float) -> str:
-        return graph.op("Floor", graph.op("Div", value, divisor))
-
-    seconds = block.value
-    days = floor_divide(seconds, 86400.0)
-    shifted = add(days, 719468.0)
-    era = floor_divide(shifted, 146097.0)
-    day_of_era = subtract(shifted, multiply(era, 146097.0))
-    skipped = add(
-        subtract(floor_divide(day_of_era, 1460.0), floor_divide(day_of_era, 36524.0)),
-        floor_divide(day_of_era, 146096.0),
-    )
-    year_of_era = floor_divide(subtract(day_of_era, skipped), 365.0)
-    before = subtract(
-        add(multiply(year_of_era, 365.0), floor_divide(year_of_era, 4.0)), floor_divide(year_of_era, 100.0)
-    )
-    day_of_year = subtract(day_of_era, before)
-    shifted_month = floor_divide(add(multiply(day_of_year, 5.0), 2.0), 153.0)
-    before_month = floor_divide(add(multiply(shifted_month, 153.0), 2.0), 5.0)
-    day = add(subtract(day_of_year, before_month), 1.0)
-    is_late = floor_divide(shifted_month, 10.0)
-    month = subtract(add(shifted_month, 3.0), multiply(is_late, 12.0))
-    year = add(add(year_of_era, multiply(era, 400.0)), is_late)
-    from_monday = add(days, 3.0)
-    weekday = subtract(from_monday, multiply(floor_divide(from_monday, 7.0), 7.0))
-    hour = graph.op("Div", subtract(seconds, multiply(days, 86400.0)), 3600.0)
-    # Clipped, but NaN, for which the runtime's operator Clip has no rule, stays.
-    late = graph.op("Where", graph.op("Less", days, origin), origin, days)
-    clipped = graph.op("Where", graph.op("Greater", late, last), last, late)
-    return [subtract(clipped, origin), year, month, day, weekday, hour]
 
 
 def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
@@ -363,7 +322,10 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     ),
     preprocessing.FunctionTransformer: _convert_function,
     preprocessing.PolynomialFeatures: _convert_polynomial_features,
-    features.KnownCategoryFilter: _convert_known_category_filter,
+    features.KnownCategoryFilter: lambda known, table: GraphTable(
+        table.graph,
+        tuple(map(partial(_graph.encode_known_categories, table), table.iter_columns(), known.categories_)),
+    ),
     **dict.fromkeys((preprocessing.OrdinalEncoder, preprocessing.OneHotEncoder), _encode_columns),
     **dict.fromkeys((preprocessing.TargetEncoder, features.CategoryOneHotEncoder), _encode_columns),
     SimpleImputer: _convert_imputer,

@@ -141,7 +141,9 @@ def histogram_tree(predictor: Any) -> TreeNodes:
     nodes = predictor.nodes
     is_leaf = nodes["is_leaf"].astype(bool)
     is_member = nodes["is_categorical"].astype(bool) & ~is_leaf
-    members = [_bitset_members(predictor.raw_left_cat_bitsets[k]) for k in nodes["bitset_idx"][is_member]]
+    bitsets = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][is_member]]
+    bits = np.unpackbits(bitsets.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+    members = [np.flatnonzero(each).tolist() for each in bits]
     return _with_members(
         TreeNodes(
             nodes["feature_idx"],
@@ -155,10 +157,6 @@ def histogram_tree(predictor: Any) -> TreeNodes:
         np.flatnonzero(is_member),
         members,
     )
-
-
-def _bitset_members(bitset: NDArray[np.uint32]) -> list[int]:
-    return [code for code in range(32 * len(bitset)) if bitset[code // 32] >> (code % 32) & 1]
 
 
 def _with_members(tree: TreeNodes, nodes: Iterable[int], members: Sequence[Sequence[int]]) -> TreeNodes:
@@ -186,7 +184,11 @@ def emit_lightgbm(model: Any, table: GraphTable, n_targets: int) -> tuple[str, s
         raise ExportError(f"its LGBMClassifier has the objective {objective!r} instead of {expected!r}")
     graph, trees = table.graph, [_lightgbm_tree(tree) for tree in dump["tree_info"]]
     matrix = _encode_pandas_categories(table, dump["pandas_categorical"]).to_matrix()
-    total = emit_trees(graph, _mask_zeros(graph, matrix, dump), trees, n_targets)
+    nodes = (node for tree in dump["tree_info"] for node in _iter_nodes(tree["tree_structure"]))
+    if any(node.get("missing_type") == "Zero" for node in nodes):  # trained with zero_as_missing
+        is_zero = graph.op("LessOrEqual", graph.op("Abs", matrix), LIGHTGBM_ZERO)
+        matrix = graph.op("Where", is_zero, np.nan, matrix)
+    total = emit_trees(graph, matrix, trees, n_targets)
     mean = graph.op("Div", total, len(trees) / n_targets) if dump["average_output"] else total
     if n_targets > 1:
         return total, graph.op("Softmax", mean, axis=1)
@@ -209,15 +211,6 @@ def _encode_pandas_categories(table: GraphTable, categories: list[list[Any]] | N
         else:
             blocks.append(block)
     return GraphTable(table.graph, tuple(blocks))
-
-
-def _mask_zeros(graph: GraphBuilder, matrix: str, dump: dict[str, Any]) -> str:
-    """Replace 0 by NaN if the model was trained with ``zero_as_missing``."""
-    nodes = (node for tree in dump["tree_info"] for node in _iter_nodes(tree["tree_structure"]))
-    if all(node.get("missing_type") != "Zero" for node in nodes):
-        return matrix
-    is_zero = graph.op("LessOrEqual", graph.op("Abs", matrix), LIGHTGBM_ZERO)
-    return graph.op("Where", is_zero, np.nan, matrix)
 
 
 def _iter_nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -258,22 +251,6 @@ def emit_xgboost_probability(model: Any, table: GraphTable) -> str:
 
     XGBoost computes in single precision, from the base score on: its probabilities near 1 are coarse.
     """
-    learner = _xgboost_learner(model)
-    graph, trees = table.graph, [_xgboost_tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
-    base_score = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
-    base, leaf = -np.log(np.float32(1.0) / base_score - np.float32(1.0)), np.array([-1])
-    trees.insert(0, TreeNodes(leaf, leaf, leaf, leaf, leaf, leaf, np.array([base])))
-    # The operator does not define the order of its own sum: one target for each tree, and CumSum instead.
-    values = graph.cast(table.to_matrix(), TensorProto.FLOAT)
-    leaves = emit_trees(graph, values, trees, len(trees), np.float32)
-    sums = graph.op("CumSum", leaves, np.array(1))
-    margin = graph.cast(graph.take_columns(sums, [len(trees) - 1]))
-    odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), XGBOOST_MAX_EXPONENT))
-    one = graph.add_constant(np.ones((1, 1), dtype=np.float32))
-    return graph.cast(graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one)))
-
-
-def _xgboost_learner(model: Any) -> dict[str, Any]:
     booster = model.get_booster()
     best_iteration = booster.attr("best_iteration")
     if best_iteration is not None:
@@ -287,7 +264,18 @@ def _xgboost_learner(model: Any) -> dict[str, Any]:
         )
     if not np.isnan(model.missing):
         raise ExportError(f"its XGBClassifier has missing={model.missing!r} instead of NaN")
-    return learner
+    graph, trees = table.graph, [_xgboost_tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
+    base_score = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
+    base, leaf = -np.log(np.float32(1.0) / base_score - np.float32(1.0)), np.array([-1])
+    trees.insert(0, TreeNodes(leaf, leaf, leaf, leaf, leaf, leaf, np.array([base])))
+    # The operator does not define the order of its own sum: one target for each tree, and CumSum instead.
+    values = graph.cast(table.to_matrix(), TensorProto.FLOAT)
+    leaves = emit_trees(graph, values, trees, len(trees), np.float32)
+    sums = graph.op("CumSum", leaves, np.array(1))
+    margin = graph.cast(graph.take_columns(sums, [len(trees) - 1]))
+    odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), XGBOOST_MAX_EXPONENT))
+    one = graph.add_constant(np.ones((1, 1), dtype=np.float32))
+    return graph.cast(graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one)))
 
 
 def _xgboost_tree(tree: dict[str, Any]) -> TreeNodes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -140,18 +140,9 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     return {name: _to_array(parse_series(kinds[name], columns[name]), is_text[name]) for name in is_text}
 
 
-@runtime_checkable
-class _Session(Protocol):
-    """What is used of an ``onnxruntime.InferenceSession``."""
-
-    def get_inputs(self) -> Any: ...
-
-    def get_modelmeta(self) -> Any: ...
-
-
 def _read_signature(graph: Any) -> tuple[dict[str, bool], dict[str, ColumnKind]]:
     """Which inputs of a graph are text, and the kind of each."""
-    if isinstance(graph, _Session):
+    if hasattr(graph, "get_inputs"):  # an onnxruntime.InferenceSession
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map
     else:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import math
 import re
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..exceptions import ModelFileError
 
@@ -38,8 +40,18 @@ class Archive:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        data = _read_file(path)
-        if not data.startswith(_SIGNATURE):
+        try:
+            with Path(path).open("rb") as file:
+                head = file.read(len(_SIGNATURE))
+                # A file that is not an archive may be of any size.
+                data = head + file.read() if head == _SIGNATURE else b""
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "there is no such file" if missing else error.strerror or str(error)
+            raise ModelFileError(f"{path} cannot be opened: {reason}.") from error
+        except ValueError as error:  # a null character in the name
+            raise ModelFileError(f"{path!r} cannot be opened: {error}.") from error
+        if not data:
             raise ModelFileError(f"{path} is not a capo model file.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -84,6 +96,21 @@ def write_archive(file: IO[bytes], members: Mapping[str, bytes]) -> None:
             archive.writestr(name, data)
 
 
+def dump_json(data: Any) -> str:
+    """Write plain values and arrays as JSON, which has neither NaN nor infinity: they become null."""
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(key): replace(each) for key, each in value.items()}
+        if hasattr(value, "tolist"):  # an array, or one number of it
+            value = value.tolist()
+        if isinstance(value, list | tuple):
+            return [replace(each) for each in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(replace(data), indent=1, ensure_ascii=False, allow_nan=False, default=str)
+
+
 def check_archive(archive: zipfile.ZipFile, size: int) -> None:
     """Refuse archives that hold a name twice, or that would unpack to far more than a model."""
     infos = archive.infolist()
@@ -94,17 +121,3 @@ def check_archive(archive: zipfile.ZipFile, size: int) -> None:
     unpacked = sum(info.file_size for info in infos)
     if unpacked > max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * size):
         raise ValueError(f"it would unpack from {size / 1e6:,.1f} MB to {unpacked / 1e6:,.0f} MB")
-
-
-def _read_file(path: str) -> bytes:
-    """The bytes of a file; only the first ones if it is not an archive, since it may be of any size."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(len(_SIGNATURE))
-            return head + file.read() if head == _SIGNATURE else head
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        reason = "there is no such file" if missing else error.strerror or str(error)
-        raise ModelFileError(f"{path} cannot be opened: {reason}.") from error
-    except ValueError as error:  # a null character in the name
-        raise ModelFileError(f"{path!r} cannot be opened: {error}.") from error

@@ -118,7 +118,10 @@ def _check_nodes(value: Any, trusted: frozenset[str], depth: int = 0) -> Iterato
 def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> Iterator[str]:
     node.pop("__id__", None)
     loader, kind, content = node["__loader__"], _type_name(node), node.get("content")
-    if kind not in trusted and not _is_allowed(loader, kind):
+    is_allowed = loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
+    if kind in ALLOWED_TYPES:
+        is_allowed = loader == ALLOWED_TYPES[kind]
+    if kind not in trusted and not is_allowed:
         yield kind
     if loader == "DictNode":  # skops calls the types of the keys with the keys
         keys = node["key_types"]
@@ -126,20 +129,16 @@ def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> Iterator[str]:
             raise ValueError("it holds a dictionary with malformed types of keys")
         yield from {_type_name(each) for each in keys["content"]} - _KEYS
     if loader == "ObjectNode" and isinstance(content, dict) and content.get("__loader__") == "DictNode":
-        _check_attributes(content["content"])
-
-
-def _check_attributes(attributes: dict[str, Any]) -> None:
-    """Attributes through which an estimator would read files: a cache is left out, a list of files refused.
-
-    A cache holds pickled objects, so that the folder of a file's choice could run code. A vectorizer with
-    ``input="filename"`` opens the files that its input names.
-    """
-    if attributes.get("memory") is not None:
-        attributes["memory"] = _NONE
-    reads = attributes.get("input")
-    if isinstance(reads, dict) and reads.get("content") in (json.dumps("filename"), json.dumps("file")):
-        raise ValueError("it holds an estimator that reads files: its parameter 'input' must be 'content'")
+        attributes = content["content"]
+        # A cache holds pickled objects, so that the folder of a file's choice could run code.
+        if attributes.get("memory") is not None:
+            attributes["memory"] = _NONE
+        # A vectorizer with input="filename" opens the files that its input names.
+        reads = attributes.get("input")
+        if isinstance(reads, dict) and reads.get("content") in (json.dumps("filename"), json.dumps("file")):
+            raise ValueError(
+                "it holds an estimator that reads files: its parameter 'input' must be 'content'"
+            )
 
 
 #: The value None in a skops document.
@@ -157,12 +156,6 @@ def _type_name(node: dict[str, Any]) -> str:
     if not isinstance(name, str) or not isinstance(module, str):
         raise ValueError("it holds a type without a name")
     return f"{module}.{name}"
-
-
-def _is_allowed(loader: Any, kind: str) -> bool:
-    if kind in ALLOWED_TYPES:
-        return loader == ALLOWED_TYPES[kind]
-    return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
 
 
 def dump_document(value: Any) -> tuple[bytes, set[str]]:

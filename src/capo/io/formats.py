@@ -13,7 +13,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,15 +28,15 @@ from ..exceptions import MissingExtraError, TableError
 from . import source
 from .source import Batch, ByteSource, NoRowsError, SparseRows
 
-FORMATS = ("csv", "parquet", "feather", "json", "jsonl", "excel", "svmlight")
-FORMAT_BY_SUFFIX = {
-    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
-    ".json": "json",
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), "excel"),
-    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"),
+#: The formats, with the endings of their files.
+FORMATS = {
+    "csv": (".csv", ".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow", ".ipc"),
+    "json": (".json",),
+    "jsonl": (".jsonl", ".ndjson"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls"),
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
 }
 #: The first bytes of files.
 _SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "feather", **dict.fromkeys(source.EXCEL_SIGNATURES, "excel")}
@@ -83,20 +83,25 @@ class TableReader:
         found = map(str, path.iterdir()) if path.is_dir() else glob.glob(self.path)
         files = [file for file in sorted(found) if Path(file).is_file()]
         if path.is_dir():  # hidden files and those like _SUCCESS are no tables
-            names = tuple(FORMAT_BY_SUFFIX)
+            endings = tuple(chain.from_iterable(FORMATS.values()))
             files = [file for file in files if Path(file).name[0] not in "._"]
-            files = [file for file in files if ByteSource(file).stem.lower().endswith(names)]
+            files = [file for file in files if ByteSource(file).stem.lower().endswith(endings)]
         return files or [self.path]
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, max_rows: int | None = None) -> Iterator[Batch]:
         """Read the rows in batches; of several files, those without rows are skipped."""
-        row, columns, paths = 1, None, self.paths
+        row, columns, paths = 1, list[str](), self.paths
         for path in paths:
             with suppress(NoRowsError) if len(paths) > 1 else nullcontext():
                 for number, batch in enumerate(replace(self, path=path)._file_batches()):
-                    if not number:  # later rows of JSON lines may have keys that the first ones lack
-                        columns = _check_same_columns(batch, columns, path)
-                    yield replace(batch, first_row=row)
+                    if not number and isinstance(batch.rows, pl.DataFrame):
+                        # Later rows of JSON lines may have keys that the first ones lack.
+                        columns = columns or batch.rows.columns
+                        if different := sorted(set(columns) ^ set(batch.rows.columns)):
+                            raise TableError(
+                                f"{path} has other columns than the files before it: see {different[0]!r}."
+                            )
+                    yield from replace(batch, first_row=row).split(max_rows or len(batch))
                     row += len(batch)
         if row == 1:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
@@ -164,20 +169,10 @@ def detect_format(name: str, stem: str, head: bytes) -> str:
             f"{name} is a JSON file, but neither an array of objects nor one object in each line: convert it "
             "to JSON lines, CSV or Parquet."
         )
-    for suffix, format in FORMAT_BY_SUFFIX.items():
-        if stem.lower().endswith(suffix):
+    for format, endings in FORMATS.items():
+        if stem.lower().endswith(endings):
             return format
     return "svmlight" if _TYPICAL_SVMLIGHT_LINE.match(head.split(b"\n", 1)[0]) else "csv"
-
-
-def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> list[str] | None:
-    """Raise if a file of several has other columns than those before; their order does not matter."""
-    if isinstance(batch.rows, SparseRows):
-        return None
-    found = batch.rows.columns
-    if columns is not None and (different := sorted(set(columns) ^ set(found))):
-        raise TableError(f"{path} has other columns than the files before it: see {different[0]!r}.")
-    return columns or found
 
 
 def _parse_blocks(
@@ -219,17 +214,34 @@ def read_delimited(
     `skipped` has the numbers of rows and lines of the file between its header and the rows of the stream.
     """
     name = table.name
-    blocks = source.read_line_blocks(stream, head, name, table.encoding)
+    blocks = source.complete_lines(source.read_text(stream, head, name, table.encoding), name)
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
         raise NoRowsError(f"{name} is empty.")
     n_titles, delimiter = find_preamble(first)
-    header, block = _split_header(first.split(b"\n", n_titles)[-1].lstrip(b"\n"), name)
+    first = first.split(b"\n", n_titles)[-1].lstrip(b"\n")
+    ends = source.find_line_ends(np.frombuffer(first, dtype=np.uint8))
+    end = int(ends[0]) if ends.size else len(first)
+    try:
+        header, block = first[:end].decode(), first[end + 1 :]
+    except UnicodeDecodeError as error:
+        raise TableError(_explain_parse_error(first[:end], f"the header of {name}", 1)) from error
     separator = table.delimiter or delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
+
+    def parse(block: bytes, line: int) -> pl.DataFrame:
+        block = _check_fields(block, len(columns), separator, name, line)
+        schema = dict.fromkeys(columns, pl.String)
+        try:
+            return pl.read_csv(
+                block, has_header=False, separator=separator, schema=schema, raise_if_empty=False
+            )
+        except pl.exceptions.PolarsError as error:
+            raise TableError(_explain_parse_error(block, name, line)) from error
+
     yield from _parse_blocks(
         chain([block] if block else [], blocks),
-        partial(_parse_delimited, columns=columns, separator=separator, name=name),
+        parse,
         f"{name} has a header but no rows.",
         row=1 + skipped[0],
         line=2 + header.count("\n") + n_titles + skipped[1],
@@ -264,16 +276,6 @@ def _begins_table(lines: list[str]) -> bool:
     names = [name.strip() for name in lines[0].split(delimiter)]
     has_names = not any(_NUMBER.fullmatch(name) for name in names) and sum(map(bool, names)) * 2 > len(names)
     return len(lines) >= MIN_TABLE_LINES and len(counts) == 1 and counts != {0} and has_names
-
-
-def _split_header(block: bytes, name: str) -> tuple[str, bytes]:
-    """The first line and the rest of a block."""
-    ends = source.find_line_ends(np.frombuffer(block, dtype=np.uint8))
-    end = int(ends[0]) if ends.size else len(block)
-    try:
-        return block[:end].decode(), block[end + 1 :]
-    except UnicodeDecodeError as error:
-        raise TableError(_explain_parse_error(block[:end], f"the header of {name}", 1)) from error
 
 
 def _split_fields(header: str, separator: str) -> list[str]:
@@ -315,22 +317,6 @@ def _parse_header(header: str, separator: str, name: str) -> list[str]:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= MAX_SHOWN_NAME else text[: MAX_SHOWN_NAME - 3] + "..."
-
-
-def _parse_delimited(
-    block: bytes, line: int, *, columns: Sequence[str], separator: str, name: str
-) -> pl.DataFrame:
-    block = _check_fields(block, len(columns), separator, name, line)
-    try:
-        return pl.read_csv(
-            block,
-            has_header=False,
-            separator=separator,
-            schema=dict.fromkeys(columns, pl.String),
-            raise_if_empty=False,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise TableError(_explain_parse_error(block, name, line)) from error
 
 
 def _explain_parse_error(block: bytes, name: str, line: int) -> str:
@@ -392,21 +378,20 @@ def _read_json_lines(
         absent = [pl.lit(None, pl.String).alias(column) for column in columns if column not in frame.columns]
         return frame.with_columns(absent).select(list(columns))
 
-    return _parse_blocks(source.read_line_blocks(stream, head, name, encoding), parse, f"{name} is empty.")
+    lines = source.complete_lines(source.read_text(stream, head, name, encoding), name)
+    return _parse_blocks(lines, parse, f"{name} is empty.")
 
 
 def _read_whole(format: str, stream: io.BufferedReader, name: str) -> Batch:
     """Read all rows of a Feather file, or of a JSON array of objects."""
-    content = stream.read().removeprefix(codecs.BOM_UTF8)
+    content = io.BytesIO(stream.read().removeprefix(codecs.BOM_UTF8))
     what = "an Arrow or Feather file"
-    if format == "json":
-        what = 'a JSON array of objects, such as [{"age": 31, "town": "Ulm"}]'
     try:
-        frame = (
-            pl.read_ipc(io.BytesIO(content))
-            if format == "feather"
-            else pl.read_json(io.BytesIO(content), infer_schema_length=None)
-        )
+        if format == "json":
+            what = 'a JSON array of objects, such as [{"age": 31, "town": "Ulm"}]'
+            frame = pl.read_json(content, infer_schema_length=None)
+        else:
+            frame = pl.read_ipc(content)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise TableError(f"{name} cannot be read as {what}: {_first_line(error)}.") from error
     if not frame.height:
@@ -545,4 +530,5 @@ def _read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterato
             raise TableError(f"{name} contains an infinite number in or after line {line:,}.")
         return SparseRows(X, labels)
 
-    return _parse_blocks(source.read_line_blocks(stream, head, name), parse, f"{name} is empty.")
+    lines = source.complete_lines(source.read_text(stream, head, name), name)
+    return _parse_blocks(lines, parse, f"{name} is empty.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import warnings
 from collections.abc import Collection, Iterable
@@ -19,7 +18,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import CapoError, CapoWarning, MissingExtraError, ModelFileError
-from .archive import MANIFEST, STATE, Archive, write_archive
+from .archive import MANIFEST, STATE, Archive, dump_json, write_archive
 from .atomic import atomic_write
 from .records import Decoder, Encoder, UntrustedTypesError, class_name
 
@@ -98,9 +97,7 @@ class Manifest:
     def to_json(self) -> str:
         """The text of the manifest."""
         head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        values = _replace_non_finite({**head, **asdict(self)})
-        text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False, default=str)
-        return text.encode(errors="backslashreplace").decode()
+        return dump_json({**head, **asdict(self)}).encode(errors="backslashreplace").decode()
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
@@ -149,31 +146,14 @@ def estimator_label(model: Any) -> str:
 
 def parse_json(text: bytes) -> Any:
     """A JSON document; NaN and infinities, which are not JSON, are refused."""
-    return json.loads(text, parse_constant=_refuse_constant)
 
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not a number in JSON")
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number in JSON")
-
-
-def _replace_non_finite(value: Any) -> Any:
-    """The value with null for each number that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _replace_non_finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replace_non_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.loads(text, parse_constant=refuse)
 
 
 PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """A model from a file, and the file's description of it."""
-
-    model: Any
-    manifest: Manifest
 
 
 def save(
@@ -212,10 +192,21 @@ def save(
     True
     """
     check_is_fitted(model)
-    members, encoder = _encode(model)
+    encoder = Encoder()
+    try:
+        state = json.dumps(encoder.encode_model(model), allow_nan=False)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
+            "class of your own must be in a module that can be imported; a measure can be given as a "
+            "formula, such as '10 * tp - 2 * fp'."
+        ) from error
     manifest = Manifest.from_model(model, encoder.packages, schema or {}, training or {})
     with atomic_write(path) as file:
-        write_archive(file, {MANIFEST: manifest.to_json().encode(), **members})
+        members = {MANIFEST: manifest.to_json().encode(), STATE: state.encode(), **encoder.members}
+        write_archive(file, members)
     if encoder.untrusted:
         types = sorted(encoder.untrusted)
         warnings.warn(
@@ -249,10 +240,10 @@ def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
     --------
     save : The reverse, with an example.
     """
-    return open_model(path, trusted=trusted).model
+    return open_model(path, trusted=trusted)[0]
 
 
-def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
+def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> tuple[Any, Manifest]:
     """Open a model file with its manifest."""
     name = os.fspath(path)
     archive = Archive(name)
@@ -269,7 +260,7 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
             CapoWarning,
             stacklevel=3,
         )
-    return ModelFile(model, manifest)
+    return model, manifest
 
 
 def _other_release(manifest: Manifest) -> str:
@@ -285,23 +276,6 @@ def read_manifest(path: PathLike) -> Manifest:
     """Read a model file's description of its model; the model is not opened."""
     name = os.fspath(path)
     return Manifest.from_json(Archive(name).read(MANIFEST), name)
-
-
-def _encode(model: Any) -> tuple[dict[str, bytes], Encoder]:
-    """The members of the model, which are known to be readable again, and what made them."""
-    try:
-        encoder = Encoder()
-        state = json.dumps(encoder.encode_model(model), allow_nan=False)
-        members = {STATE: state.encode(), **encoder.members}
-    except MissingExtraError:
-        raise
-    except Exception as error:
-        raise ModelFileError(
-            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
-            "class of your own must be in a module that can be imported; a measure can be given as a "
-            "formula, such as '10 * tp - 2 * fp'."
-        ) from error
-    return members, encoder
 
 
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:

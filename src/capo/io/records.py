@@ -162,18 +162,14 @@ def _own_classes() -> dict[str, type[Any]]:
             with suppress(ImportError):  # of an optional package
                 import_module(module)
             for name, kind in vars(sys.modules.get(module, root)).items():
-                if isinstance(kind, type) and kind.__module__ == module and _is_state(kind):
+                is_own = isinstance(kind, type) and kind.__module__ == module and not name.startswith("_")
+                if is_own and is_dataclass(kind):
+                    is_own = ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
+                elif is_own:
+                    is_own = issubclass(kind, BaseEstimator | Enum)
+                if is_own:
                     assert found.setdefault(name, kind) is kind, f"two classes are called {name}"
     return found
-
-
-def _is_state(kind: type[Any]) -> bool:
-    """Whether objects of a class of capo are made of parameters and attributes only."""
-    if kind.__name__.startswith("_"):
-        return False
-    if is_dataclass(kind):
-        return ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
-    return issubclass(kind, BaseEstimator | Enum)
 
 
 def find_class(name: str) -> type[Any] | None:
@@ -479,29 +475,34 @@ class Encoder:
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
         if kind is list:
-            return [self.encode(each) for each in value]
+            return list(map(self.encode, value))
         is_array = kind in (np.ndarray, np.memmap) and not value.dtype.hasobject
         if is_array and not (value.ndim == 2 and value.strides[0] < value.strides[1]):
-            if id(value) not in self._nodes:
-                self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
-                self._alive.append(value)
-                self._arrays.append(value.tobytes())
-                self._n_bytes += value.nbytes
-            return self._nodes[id(value)]
+            return self._array(value)
         written = next((each for each in _KINDS if each.applies(value)), None)
         if written is not None:
             return {written.tag: self.encode(written.to_content(value))}
-        return self._object(value)
-
-    def _object(self, value: Any) -> Node:
-        package, name = type(value).__module__.partition(".")[0], class_name(type(value))
-        if package in BOOSTERS:
-            self.packages.add(package)
-        if package in BOOSTERS and type(value).__name__ == "Booster":
-            return self._booster(value, package)
+        name = class_name(kind)
         if name is not None and not isinstance(value, BaseEstimator):
             names = [each.name for each in fields(value) if each.init] if is_dataclass(value) else vars(value)
-            return {"record": [name, self._attributes({each: getattr(value, each) for each in names})]}
+            state = {each: getattr(value, each) for each in names}
+            return {"record": [name, _map_values(self.encode, state)]}
+        return self._object(value)
+
+    def _array(self, value: Any) -> Node:
+        if id(value) not in self._nodes:
+            self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
+            self._alive.append(value)
+            self._arrays.append(value.tobytes())
+            self._n_bytes += value.nbytes
+        return self._nodes[id(value)]
+
+    def _object(self, value: Any) -> Node:
+        package = type(value).__module__.partition(".")[0]
+        if package in BOOSTERS:
+            self.packages.add(package)
+            if type(value).__name__ == "Booster":
+                return self._booster(value, package)
         if id(value) not in self._nodes:
             self._nodes[id(value)] = {"object": len(self._objects)}
             self._objects.append(value)
@@ -517,7 +518,7 @@ class Encoder:
             defaults = signature(type(value)).parameters
             params = {key: each for key, each in params.items() if not _is_same(each, defaults[key].default)}
             fitted = {key: each for key, each in fitted.items() if key not in REMADE_ATTRIBUTES}
-        return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
+        return {"estimator": [name, _map_values(self.encode, params), _map_values(self.encode, fitted)]}
 
     def _booster(self, value: Any, package: str) -> Node:
         number = sum(name.startswith("boosters/") for name in self._members)
@@ -527,10 +528,11 @@ class Encoder:
             text = value.model_to_string(num_iteration=-1).encode()
             attributes = {name: getattr(value, name) for name in _LIGHTGBM_ATTRIBUTES}
         self._members[f"boosters/{number}.{BOOSTERS[package]}"] = text
-        return {"booster": [package, number, self._attributes(attributes)]}
+        return {"booster": [package, number, _map_values(self.encode, attributes)]}
 
-    def _attributes(self, state: dict[str, Any]) -> dict[str, Node]:
-        return {name: self.encode(value) for name, value in state.items()}
+
+def _map_values(function: Callable[[Any], Any], values: Any) -> dict[str, Any]:
+    return dict(zip(_require(values, dict), map(function, values.values()), strict=True))
 
 
 class UntrustedTypesError(Exception):
@@ -572,7 +574,7 @@ class Decoder:
     def decode(self, node: Node) -> Any:
         """The value of a node."""
         if isinstance(node, list):
-            return [self.decode(each) for each in node]
+            return list(map(self.decode, node))
         if not isinstance(node, dict):
             return node
         if len(node) != 1:
@@ -593,15 +595,14 @@ class Decoder:
             if number in self._open:
                 raise ValueError(f"object {number} contains itself")
             self._open.add(number)
-            node = self._nodes[number]
-            self._objects[number] = self._document(number) if node == {"skops": []} else self.decode(node)
+            if self._nodes[number] == {"skops": []}:
+                document = self._documents.get(f"estimators/{number}.skops")
+                if document is None:
+                    raise ValueError(f"object {number} has no skops document")
+                self._objects[number] = load_document(document, self._trusted)
+            else:
+                self._objects[number] = self.decode(self._nodes[number])
         return self._objects[number]
-
-    def _document(self, number: int) -> Any:
-        document = self._documents.get(f"estimators/{number}.skops")
-        if document is None:
-            raise ValueError(f"object {number} has no skops document")
-        return load_document(document, self._trusted)
 
     def _array(self, descr: Any, shape: Any, start: Any) -> Any:
         key = repr((descr, shape, start))  # an empty array starts where another does
@@ -622,12 +623,12 @@ class Decoder:
         if is_dataclass(kind):
             make: Any = kind
             _check_names(name, state, {field.name for field in fields(kind) if field.init})
-            return make(**self._attributes(state))
+            return make(**_map_values(self.decode, state))
         if issubclass(kind, BaseEstimator | Enum):
             raise ValueError(f"{name} is not made from fields")
         _check_fitted(name, kind, (), state)
         value = kind.__new__(kind)
-        vars(value).update(self._attributes(state))
+        vars(value).update(_map_values(self.decode, state))
         return value
 
     def _estimator(self, name: Any, params: Any, fitted: Any) -> Any:
@@ -636,9 +637,9 @@ class Decoder:
             _check_names(name, params, set(signature(kind).parameters))
             params = {key: node for key, node in params.items() if key not in ENVIRONMENT_PARAMETERS}
         _check_fitted(name, kind, signature(kind).parameters, fitted)
-        values = self._attributes(params)
+        values = _map_values(self.decode, params)
         estimator = kind(**values)
-        estimator.__setstate__(self._attributes(fitted))
+        estimator.__setstate__(_map_values(self.decode, fitted))
         _check_no_files(name, {**values, **estimator.get_params(deep=False)})
         if name.startswith("sklearn."):
             _complete(estimator)
@@ -646,7 +647,7 @@ class Decoder:
 
     def _booster(self, package: Any, number: Any, nodes: Any) -> Any:
         """A booster from its text; nothing in a file is ever passed as a file name."""
-        ending, attributes = _look_up(BOOSTERS, package), self._attributes(nodes)
+        ending, attributes = _look_up(BOOSTERS, package), _map_values(self.decode, nodes)
         text = self._archive.read(f"boosters/{_require(number, int)}.{ending}")
         if set(attributes) != set(_LIGHTGBM_ATTRIBUTES if package == "lightgbm" else ()):
             raise ValueError(f"a booster of {package} has unexpected attributes")
@@ -658,9 +659,6 @@ class Decoder:
         booster = import_module(package).Booster()
         booster.load_model(bytearray(text))
         return booster
-
-    def _attributes(self, nodes: Any) -> dict[str, Any]:
-        return {name: self.decode(node) for name, node in _require(nodes, dict).items()}
 
 
 def _require(value: Any, kind: type[Any]) -> Any:

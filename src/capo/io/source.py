@@ -64,23 +64,29 @@ class ByteSource:
         """Open the decompressed stream; every failure becomes a `TableError`."""
         try:
             with sys.stdin.buffer if self.path is None else self.path.open("rb") as raw:
-                yield self._decompress(raw)
+                head, stream = read_head(raw)
+                for signature, description in _UNSUPPORTED_FORMATS.items():
+                    if head.startswith(signature):
+                        raise TableError(f"{self.name} is {description}.")
+                if head.startswith(_ZIP_SIGNATURE):
+                    stream = self._unzip(stream)
+                for signature, open_compressed in _DECOMPRESSORS.items():
+                    if head.startswith(signature):
+                        stream = io.BufferedReader(open_compressed(stream))
+                yield stream
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
             raise TableError(
                 f"{self.name} is compressed, but damaged or truncated: {error}. Copy or download it again."
             ) from error
+        except FileNotFoundError as error:
+            raise TableError(f"there is no file {self.name}.") from error
+        except IsADirectoryError as error:
+            raise TableError(
+                f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
+            ) from error
         except OSError as error:
-            raise TableError(self._error_message(error)) from error
-
-    def _decompress(self, raw: BinaryIO) -> io.BufferedReader:
-        head, stream = read_head(raw)
-        for signature, description in _UNSUPPORTED_FORMATS.items():
-            if head.startswith(signature):
-                raise TableError(f"{self.name} is {description}.")
-        for signature, open_compressed in _DECOMPRESSORS.items():
-            if head.startswith(signature):
-                return io.BufferedReader(open_compressed(stream))
-        return self._unzip(stream) if head.startswith(_ZIP_SIGNATURE) else stream
+            reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
+            raise TableError(f"{self.name} cannot be read: {reason}.") from error
 
     def _unzip(self, stream: io.BufferedReader) -> io.BufferedReader:
         """The only file of a zip archive; an Excel file is returned as it is."""
@@ -99,14 +105,6 @@ class ByteSource:
         if len(names) != 1:
             raise TableError(f"{self.name} is a zip archive of {len(names)} files: it must hold one.")
         return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
-
-    def _error_message(self, error: OSError) -> str:
-        if isinstance(error, FileNotFoundError):
-            return f"there is no file {self.name}."
-        if isinstance(error, IsADirectoryError):
-            return f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
-        reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
-        return f"{self.name} cannot be read: {reason}."
 
 
 def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
@@ -233,18 +231,8 @@ def detect_encoding(head: bytes, encoding: str | None) -> str | None:
     return next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), encoding)
 
 
-def read_line_blocks(
-    stream: io.BufferedReader, head: bytes, name: str, encoding: str | None = None
-) -> Iterator[bytes]:
-    """Yield blocks of complete lines in UTF-8, each ending in a newline; quoted newlines end no line.
-
-    A byte order mark in the first bytes of the stream takes precedence over `encoding`.
-    """
-    return complete_lines(_read_text(stream, detect_encoding(head, encoding), name), name)
-
-
 def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Divide the bytes after line ends; a newline is added to a last line that lacks it."""
+    """Yield blocks of complete lines, each ending in a newline; quoted newlines end no line."""
     rest = b""
     for data in chunks:
         rest += data
@@ -263,9 +251,22 @@ def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
 
 
-def _read_text(stream: io.BufferedReader, encoding: str | None, name: str) -> Iterator[bytes]:
-    """Yield blocks of bytes in UTF-8 with LF as line ends; without an encoding, the bytes are not decoded."""
-    decoder = None if encoding is None else _make_decoder(encoding)
+def read_text(
+    stream: io.BufferedReader, head: bytes, name: str, encoding: str | None = None
+) -> Iterator[bytes]:
+    """Yield blocks of bytes in UTF-8 with LF as line ends; without an encoding, the bytes are not decoded.
+
+    A byte order mark in the first bytes of the stream takes precedence over `encoding`.
+    """
+    encoding, decoder = detect_encoding(head, encoding), None
+    if encoding is not None:
+        try:
+            "".encode(encoding)  # raises if this is not an encoding of text
+            decoder = codecs.getincrementaldecoder(encoding)()
+        except (LookupError, UnicodeError) as error:
+            raise TableError(
+                f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
+            ) from error
     rest, at_end = b"", False
     while not at_end:
         data = stream.read(BLOCK_SIZE)
@@ -286,16 +287,6 @@ def _read_text(stream: io.BufferedReader, encoding: str | None, name: str) -> It
         rest = b"\r" if data.endswith(b"\r") and not at_end else b""  # a newline may follow
         data = data.removesuffix(rest)
         yield data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
-
-
-def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
-    try:
-        "".encode(encoding)  # raises if this is not an encoding of text
-        return codecs.getincrementaldecoder(encoding)()
-    except (LookupError, UnicodeError) as error:
-        raise TableError(
-            f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
-        ) from error
 
 
 def is_outside_quotes(text: NDArray[np.uint8], byte: int) -> BoolArray:

@@ -481,26 +481,22 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
         if separator:
             labels = _split_labels(batch, roles.target, separator)
             names = tuple(sorted({each for row in labels for each in row}))
-        _check_label_names(names, roles.target, separator)
+        if len(names) < 2:
+            found = f"has only the label {names[0]!r}" if names else "has no labels"
+            raise TableError(
+                f"the target {roles.target!r} {found} when it is split at {separator!r}: two labels or more "
+                "are needed. Check --label-separator."
+            )
+        if len(names) > MAX_LABELS:
+            raise TableError(
+                f"the target {roles.target!r} has {len(names):,} different labels "
+                f"({list_columns(names[:3])}, ...); at most {MAX_LABELS:,} are supported."
+            )
         schema = LabelMatrixSchema(**vars(schema), label_names=names, separator=separator)
     elif not roles.target_is_category:
         texts = _read_complete_texts(batch, roles.target, "target")
         schema = replace(schema, label_kind="integer" if texts.str.contains(_INTEGER_LABEL).all() else "text")
     return SchemaInference(schema, features, tuple(notes), tuple(remarks))
-
-
-def _check_label_names(names: Sequence[str], target: str, separator: str) -> None:
-    if len(names) < 2:
-        found = f"has only the label {names[0]!r}" if names else "has no labels"
-        raise TableError(
-            f"the target {target!r} {found} when it is split at {separator!r}: two labels or more are "
-            "needed. Check --label-separator."
-        )
-    if len(names) > MAX_LABELS:
-        raise TableError(
-            f"the target {target!r} has {len(names):,} different labels ({list_columns(names[:3])}, ...); at "
-            f"most {MAX_LABELS:,} are supported."
-        )
 
 
 def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
@@ -559,7 +555,20 @@ class PriceColumns:
     def parse(cls, texts: Mapping[str, str], batch: Batch) -> PriceColumns:
         """Interpret each text as a column of the table, or else as a number."""
         columns = [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
-        return cls({name: _parse_source(name, text, columns) for name, text in texts.items()})
+        sources: dict[str, str | float] = {}
+        for name, text in texts.items():
+            option, sources[name] = f"--{name.replace('_', '-')}", text
+            if text not in columns:
+                try:
+                    sources[name] = number = float(text)
+                except ValueError:
+                    require_column(text, columns, option)
+                    raise
+                if not (np.isfinite(number) and number >= 0):
+                    raise InvalidInputError(
+                        f"{option} must be a column or a number of at least 0: got {text!r}."
+                    )
+        return cls(sources)
 
     @classmethod
     def from_dict(cls, values: Any) -> PriceColumns:
@@ -584,36 +593,20 @@ class PriceColumns:
         """Read the prices of a batch, all of which must be numbers of at least 0."""
         columns = schema.table.columns if isinstance(schema, TableSchema) else ()
         kinds = {column.key: column.kind for column in columns}
-        return {
-            name: _read_prices(batch, source, kinds.get(source)) if isinstance(source, str) else source
-            for name, source in self.sources.items()
-        }
-
-
-def _parse_source(name: str, text: str, columns: list[str]) -> str | float:
-    if text in columns:
-        return text
-    option = f"--{name.replace('_', '-')}"
-    try:
-        number = float(text)
-    except ValueError:
-        require_column(text, columns, option)
-        raise
-    if not (np.isfinite(number) and number >= 0):
-        raise InvalidInputError(f"{option} must be a column or a number of at least 0: got {text!r}.")
-    return number
-
-
-def _read_prices(batch: Batch, name: str, kind: ColumnKind | None) -> FloatArray:
-    prices = _read_numbers(batch, name, "prices", kind)
-    invalid = ~(np.isfinite(prices) & (prices >= 0))
-    if invalid.any():
-        position = int(np.argmax(invalid))
-        raise TableError(
-            f"the prices in {name!r} must be numbers of at least 0 without missing values: row "
-            f"{batch.first_row + position:,} contains {batch.frame[name][position]!r}."
-        )
-    return prices
+        found: dict[str, FloatArray | float] = {}
+        for name, source in self.sources.items():
+            if isinstance(source, float):
+                found[name] = source
+                continue
+            found[name] = prices = _read_numbers(batch, source, "prices", kinds.get(source))
+            invalid = ~(np.isfinite(prices) & (prices >= 0))
+            if invalid.any():
+                position = int(np.argmax(invalid))
+                raise TableError(
+                    f"the prices in {source!r} must be numbers of at least 0 without missing values: row "
+                    f"{batch.first_row + position:,} contains {batch.frame[source][position]!r}."
+                )
+        return found
 
 
 def read_times(batch: Batch, name: str) -> FloatArray:

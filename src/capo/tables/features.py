@@ -391,7 +391,9 @@ class DateParts(TableTransformer):
         self.origin_ = np.where(has_dates, np.fmin.reduce(days), 0.0)
         self.last_ = np.where(has_dates, np.fmax.reduce(days), 0.0)
         columns = zip(X.T, self.origin_, self.last_, strict=True)
-        self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*each), y) for each in columns])
+        self.is_kept_: BoolArray = np.array(
+            [_parts_to_keep(compute_date_parts(*each), y) for each in columns]
+        )
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -399,7 +401,7 @@ class DateParts(TableTransformer):
         validate_data(self, X, reset=False, skip_check_array=True)
         X = _to_seconds(X)
         columns = zip(X.T, self.origin_, self.last_, self.is_kept_, strict=True)
-        return np.hstack([_date_parts(*column)[:, kept] for *column, kept in columns])
+        return np.hstack([np.column_stack(compute_date_parts(*column))[:, kept] for *column, kept in columns])
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the parts."""
@@ -417,8 +419,8 @@ def _to_seconds(X: Any) -> FloatArray:
     return np.column_stack([parse_column(DateKind(), column) for column in columns])
 
 
-def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
-    """All parts of a column; the calendar is computed as in the exported graph."""
+def compute_date_parts(seconds: Any, origin: float, last: float) -> list[Any]:
+    """All parts of a column, by functions that also compute with the values of an exported graph."""
     days = np.floor(seconds / _SECONDS_PER_DAY)
     # H. Hinnant, chrono-compatible low-level date algorithms: civil_from_days.
     shifted = days + 719468
@@ -434,15 +436,15 @@ def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
     year = year_of_era + era * 400 + is_late
     weekday = days + 3 - 7 * np.floor((days + 3) / 7)
     hour = (seconds - days * _SECONDS_PER_DAY) / 3600
-    return np.column_stack([np.clip(days, origin, last) - origin, year, month, day, weekday, hour])
+    return [np.clip(days, origin, last) - origin, year, month, day, weekday, hour]
 
 
-def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:
+def _parts_to_keep(parts: list[FloatArray], y: Any) -> BoolArray:
     """The days; the hour if there are times; with labels, of the others those that recur."""
     kept = np.ones(len(DATE_PARTS), dtype=bool)
-    kept[-1] = np.nan_to_num(parts[:, -1]).any()
+    kept[-1] = np.nan_to_num(parts[-1]).any()
     if y is not None:
-        days, year, month, day, weekday, hour = parts.T
+        days, year, month, day, weekday, hour = parts
         weeks, months, hours = np.floor(days / 7), year * 12 + month, np.floor(hour)
         checks = ((month, year), (day, months), (weekday, weeks), (hours, weeks))
         kept[1:] &= [False, *(_recurs(values, days, periods, y) for values, periods in checks)]

@@ -161,7 +161,7 @@ def test_every_measure_of_many_classes_and_labels_can_be_kept(family, tmp_path):
 def test_the_manifest_describes_the_model(saved):
     path, model = saved
     manifest = read_manifest(path)
-    assert manifest == open_model(path).manifest
+    assert manifest == open_model(path)[1]
     assert (manifest.measure, manifest.classes, manifest.threshold) == ("f1", [0, 1], model.threshold_)
     assert manifest.estimator == "CAPOClassifier"
     assert manifest.training == {"table": "cancer"}
