@@ -34,6 +34,18 @@ except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for the mixin of estimators with callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method as it is."""
+        return method
+
+
 #: Whether scikit-learn takes data frames of polars through the interchange protocol, which polars 2 has not.
 NEEDS_INTERCHANGE: bool = parse_version(sklearn.__version__) < parse_version("1.9")
 
@@ -66,6 +78,7 @@ __all__ = [
     "BinMapper",
     "BoolArray",
     "CalibratedClassifier",
+    "CallbackSupportMixin",
     "FloatArray",
     "HasMethods",
     "IntArray",
@@ -85,4 +98,5 @@ __all__ = [
     "openmp_n_threads",
     "routing_enabled",
     "safe_indexing",
+    "with_callbacks",
 ]

@@ -182,7 +182,7 @@ class CoreVectorMachine(WeightedClassifier):
 
     def _enclose(self, problem: BallProblem) -> tuple[Ball, float, int]:
         """A ball around all rows, from growing core sets; the largest excess of a row, and the iterations."""
-        progress = ProgressLogger(self.verbose)
+        progress = ProgressLogger(self)
         random = check_random_state(self.random_state)
         core = problem.initial_core(random)
         for n_iter in range(1, self.max_iter + 1):

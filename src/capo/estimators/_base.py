@@ -21,11 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight, with_callbacks
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
-from ..learning.cross_fit import CrossFitResult
+from ..learning.cross_fit import MODEL_PROGRESS, CrossFitResult
 from ..measures import Cost, Measure
 from ..tables.checks import check_numbers
 from ..tables.features import check_features, make_delta_features
@@ -99,7 +99,18 @@ def _use_int32_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-class BinaryClassifier(ClassifierMixin, BaseEstimator):
+class DocumentedEstimator(BaseEstimator):
+    """An estimator whose HTML representation links to its page in the API reference."""
+
+    _doc_link_module = "capo"
+    _doc_link_template = "https://capo-learn.github.io/capo/latest/api/{package}.html#{package}.{name}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package = type(self).__module__.partition("._")[0]
+        return {"package": package.removesuffix(".estimators"), "name": type(self).__name__}
+
+
+class BinaryClassifier(ClassifierMixin, DocumentedEstimator):
     """Base of the classifiers: two classes, and dense or sparse numeric input."""
 
     classes_: NDArray[Any]
@@ -171,14 +182,23 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
     """Run `fit` on an unfitted shallow copy, and take over its attributes only if it succeeds.
 
     If a refit fails or is interrupted, the estimator remains fitted as it was before. If it succeeds, no
-    attribute of the previous fit is left, such as `coef_` after a change of the kernel.
+    attribute of the previous fit is left, such as `coef_` after a change of the kernel. An estimator with
+    scikit-learn's callbacks calls them before and after the fit.
     """
+
+    def fit_and_report(attempt: Any, *args: Any, **kwargs: Any) -> None:
+        if not hasattr(attempt, "set_callbacks"):
+            fit(attempt, *args, **kwargs)
+            return
+        context = attempt._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
+        fit(attempt, *args, **kwargs)
+        context.call_on_fit_task_end(estimator=attempt)
 
     @wraps(fit)
     def wrapper(self: Estimator, *args: Any, **kwargs: Any) -> Estimator:
         attempt = object.__new__(type(self))
         vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
-        fit(attempt, *args, **kwargs)
+        with_callbacks(fit_and_report)(attempt, *args, **kwargs)
         vars(self).clear()
         vars(self).update(vars(attempt))
         return self
@@ -227,21 +247,41 @@ SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLogger:
-    """Logs progress during a fit: one line every two seconds, or all lines.
+    """Logs progress during a fit (one line every two seconds, or all lines) for users and callbacks.
 
     Parameters
     ----------
-    verbose : int
+    estimator : estimator with the parameter `verbose`
         0 logs at level DEBUG; 1 logs at level INFO, one line every two seconds; 2 logs all lines at
         level INFO. With 1 or 2 the lines go to standard error if logging has not been configured.
     """
 
-    def __init__(self, verbose: int) -> None:
-        self.verbose = int(verbose)
+    def __init__(self, estimator: Any) -> None:
+        self.estimator, self.verbose = estimator, int(estimator.verbose)
         self.last = time.monotonic()
+        self._models: Any = None
+
+    def _end_task(self, context: Any, name: str, **metadata: object) -> bool:
+        """Tell the callbacks that a task has ended; True if one of them asks to stop."""
+        task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
+
+    def _end_model(self, name: object, number: object, n_models: object) -> None:
+        """Tell the callbacks that a model was trained; all of them together are one task of the fit."""
+        fit: Any = getattr(self.estimator, "_callback_fit_ctx", None)
+        if fit is None:
+            return
+        if self._models is None:
+            self._models = fit.subcontext(task_name="train auxiliaries", max_subtasks=n_models)
+            self._models.call_on_fit_task_begin(estimator=self.estimator)
+        self._end_task(self._models, f"{name}")
+        if number == n_models:
+            self._models.call_on_fit_task_end(estimator=self.estimator)
 
     def log(self, line: str, *values: object) -> None:
         """Log a line, unless the last one was logged too recently."""
+        if line == MODEL_PROGRESS:
+            self._end_model(*values)
         now = time.monotonic()
         if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
@@ -252,10 +292,13 @@ class ProgressLogger:
             else:
                 logger.log(level, line, *values)
 
-    def log_iteration(self, state: Iteration) -> None:
-        """Log an iteration of the solver; passed to it as its callback."""
+    def log_iteration(self, state: Iteration) -> bool:
+        """Log an iteration of the solver; True if a callback asks to stop."""
         line = "iteration %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
         self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
+        fit = getattr(self.estimator, "_callback_fit_ctx", None)
+        values = {"primal": state.primal, "dual": state.dual, "gap": state.gap}
+        return fit is not None and self._end_task(fit, "iteration", **values)
 
 
 class StepTimer:
