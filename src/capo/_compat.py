@@ -5,6 +5,7 @@ A release of scikit-learn that moves one of these names is followed here, in one
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,13 @@ except ImportError:
 
 
 try:  # scikit-learn 1.9 and later
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
 except ImportError:
+    callback_management_context = nullcontext
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands for the mixin of estimators with callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method as it is."""
-        return method
 
 
 #: Whether scikit-learn takes data frames of polars through the interchange protocol, which polars 2 has not.
@@ -88,6 +87,7 @@ __all__ = [
     "Tree",
     "TreePredictor",
     "VisualBlock",
+    "callback_management_context",
     "check_method_params",
     "check_sample_weight",
     "check_y",
@@ -98,5 +98,4 @@ __all__ = [
     "openmp_n_threads",
     "routing_enabled",
     "safe_indexing",
-    "with_callbacks",
 ]

@@ -21,7 +21,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight, with_callbacks
+from .._compat import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NDArray,
+    callback_management_context,
+    check_sample_weight,
+)
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
@@ -186,19 +194,17 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
     scikit-learn's callbacks calls them before and after the fit.
     """
 
-    def fit_and_report(attempt: Any, *args: Any, **kwargs: Any) -> None:
-        if not hasattr(attempt, "set_callbacks"):
-            fit(attempt, *args, **kwargs)
-            return
-        context = attempt._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
-        fit(attempt, *args, **kwargs)
-        context.call_on_fit_task_end(estimator=attempt)
-
     @wraps(fit)
     def wrapper(self: Estimator, *args: Any, **kwargs: Any) -> Estimator:
         attempt = object.__new__(type(self))
         vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
-        with_callbacks(fit_and_report)(attempt, *args, **kwargs)
+        with callback_management_context(attempt):
+            if (tasks := getattr(attempt, "_init_callback_context", None)) is None:
+                fit(attempt, *args, **kwargs)
+            else:
+                context = tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
+                fit(attempt, *args, **kwargs)
+                context.call_on_fit_task_end(estimator=attempt)
         vars(self).clear()
         vars(self).update(vars(attempt))
         return self
