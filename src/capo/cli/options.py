@@ -225,9 +225,9 @@ CostFP = Annotated[
 CostFN = Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")]
 BenefitTP = Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")]
 AUXILIARIES_HELP = (
-    "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
+    "Classifiers to combine and adapt: auto, fast (40% of the time), or a comma-separated list "
     "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "
-    "rbfnet; none for nothing but --scores; repeatable."
+    "rbfnet; none to use --scores only; repeatable."
 )
 Auxiliaries = Annotated[Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")]
 Scores = Annotated[
