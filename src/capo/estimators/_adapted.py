@@ -48,7 +48,7 @@ from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
 from ..tables.targets import check_classes, check_no_missing_labels
 from ._base import (
-    DocumentedEstimator,
+    CapoEstimator,
     ProgressLogger,
     StepTimer,
     check_frame,
@@ -63,7 +63,7 @@ from ._base import (
 MAX_SEEN_ERRORS, SEEN_ERROR_SHARE = 0.01, 0.1
 
 
-class BaseAdaptedClassifier(ClassifierMixin, DocumentedEstimator):
+class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     """A classifier that combines auxiliaries and adapts them to a measure.
 
     What differs between two classes, many classes and label matrices is in its task. For two classes, all

@@ -24,6 +24,7 @@ from sklearn.utils.validation import validate_data
 from .._compat import (
     ArrayLike,
     BoolArray,
+    CallbackSupportMixin,
     FloatArray,
     IntArray,
     NDArray,
@@ -107,8 +108,8 @@ def _use_int32_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-class DocumentedEstimator(BaseEstimator):
-    """An estimator whose HTML representation links to its page in the API reference."""
+class CapoEstimator(CallbackSupportMixin, BaseEstimator):
+    """An estimator with scikit-learn's callbacks, whose HTML representation links to the API reference."""
 
     _doc_link_module = "capo"
     _doc_link_template = "https://capo-learn.github.io/capo/latest/api/{package}.html#{package}.{name}"
@@ -118,7 +119,7 @@ class DocumentedEstimator(BaseEstimator):
         return {"package": package.removesuffix(".estimators"), "name": type(self).__name__}
 
 
-class BinaryClassifier(ClassifierMixin, DocumentedEstimator):
+class BinaryClassifier(ClassifierMixin, CapoEstimator):
     """Base of the classifiers: two classes, and dense or sparse numeric input."""
 
     classes_: NDArray[Any]
@@ -265,28 +266,26 @@ class ProgressLogger:
     def __init__(self, estimator: Any) -> None:
         self.estimator, self.verbose = estimator, int(estimator.verbose)
         self.last = time.monotonic()
+        self._fit: Any = getattr(estimator, "_callback_fit_ctx", None)
         self._models: Any = None
 
-    def _end_task(self, context: Any, name: str, **metadata: object) -> bool:
+    def _end_task(self, parent: Any, name: object, **metadata: object) -> bool:
         """Tell the callbacks that a task has ended; True if one of them asks to stop."""
-        task = context.subcontext(task_name=name).call_on_fit_task_begin(estimator=self.estimator)
+        task = parent.subcontext(task_name=str(name)).call_on_fit_task_begin(estimator=self.estimator)
         return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
 
     def _end_model(self, name: object, number: object, n_models: object) -> None:
-        """Tell the callbacks that a model was trained; all of them together are one task of the fit."""
-        fit: Any = getattr(self.estimator, "_callback_fit_ctx", None)
-        if fit is None:
-            return
+        """Tell the callbacks that a model was trained; the training of all of them is one task of the fit."""
         if self._models is None:
-            self._models = fit.subcontext(task_name="train auxiliaries", max_subtasks=n_models)
+            self._models = self._fit.subcontext(task_name="train auxiliaries", max_subtasks=n_models)
             self._models.call_on_fit_task_begin(estimator=self.estimator)
-        self._end_task(self._models, f"{name}")
+        self._end_task(self._models, name)
         if number == n_models:
             self._models.call_on_fit_task_end(estimator=self.estimator)
 
     def log(self, line: str, *values: object) -> None:
         """Log a line, unless the last one was logged too recently."""
-        if line == MODEL_PROGRESS:
+        if self._fit is not None and line == MODEL_PROGRESS:
             self._end_model(*values)
         now = time.monotonic()
         if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
@@ -302,9 +301,9 @@ class ProgressLogger:
         """Log an iteration of the solver; True if a callback asks to stop."""
         line = "iteration %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
         self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
-        fit = getattr(self.estimator, "_callback_fit_ctx", None)
-        values = {"primal": state.primal, "dual": state.dual, "gap": state.gap}
-        return fit is not None and self._end_task(fit, "iteration", **values)
+        if self._fit is None:
+            return False
+        return self._end_task(self._fit, "iteration", primal=state.primal, dual=state.dual, gap=state.gap)
 
 
 class StepTimer:

@@ -17,15 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import decisions, measures
-from .._compat import (
-    CallbackSupportMixin,
-    HasMethods,
-    IntArray,
-    Interval,
-    StrOptions,
-    check_method_params,
-    safe_indexing,
-)
+from .._compat import HasMethods, IntArray, Interval, StrOptions, check_method_params, safe_indexing
 from ..exceptions import ConstraintWarning, DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
@@ -68,7 +60,7 @@ _SEEN_ROWS = (
 )
 
 
-class CAPOClassifier(CallbackSupportMixin, BaseAdaptedClassifier):
+class CAPOClassifier(BaseAdaptedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'

@@ -16,15 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .. import engine, measures
-from .._compat import (
-    BoolArray,
-    CallbackSupportMixin,
-    FloatArray,
-    Interval,
-    StrOptions,
-    check_sample_weight,
-    check_y,
-)
+from .._compat import BoolArray, FloatArray, Interval, StrOptions, check_sample_weight, check_y
 from ..engine import BoundedDesign, CuttingPlane, Design, Iteration, Solution, Status
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, kernel_names, make_kernel
@@ -45,7 +37,7 @@ MAX_RESIDUAL_SHARE = 0.1
 SINGLE_PRECISION = float(np.finfo(np.float32).eps)
 
 
-class SVMPerfClassifier(CallbackSupportMixin, MeasureClassifier):
+class SVMPerfClassifier(MeasureClassifier):
     """Linear or kernel classifier that optimizes a performance measure instead of a loss per row.
 
     Minimizes, to a certified gap,
