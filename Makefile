@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal test-files model-files lint docs bench paper promises base-rates automl dist clean
+.PHONY: demo test test-all coverage test-oldest test-minimal test-files test-dist model-files lint docs publish-docs bench paper promises \
+	base-rates automl dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -13,6 +14,10 @@ test: $(VENV)/.installed-dev
 
 test-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "" $(ARGS)
+
+# Fails below the share of lines in `tool.coverage.report`. ARGS="-m ''" runs the slow tests, too.
+coverage: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 # The oldest release of each dependency that pyproject.toml allows, in an environment of its own.
 # Deprecations are no errors there: the old releases use newer releases of their own dependencies.
@@ -48,6 +53,14 @@ lint: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# The version and the alias "latest" on the branch gh-pages, where other versions stay.
+publish-docs: $(VENV)/.installed-docs
+	git config user.name "capo release"
+	git config user.email "noreply@github.com"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --push --update-aliases \
+		"$$($(BIN)/python -c 'import capo; print(*capo.__version__.split(".")[:2], sep=".")')" latest
+	$(BIN)/mike set-default --push latest
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.speed
@@ -74,8 +87,21 @@ automl: $(VENV)/.installed $(VENV)-autogluon/.installed $(VENV)-flaml/.installed
 		--autogluon $(VENV)-autogluon/bin/python --flaml $(VENV)-flaml/bin/python $(ARGS)
 
 dist: $(BIN)/python
-	$(BIN)/python -m pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build twine
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+# The wheel passes the tests that the sdist holds, in an environment with nothing else; the sdist can be installed, too.
+test-dist: dist
+	rm -rf build/dist && mkdir -p build/dist/sources
+	tar -xzf dist/*.tar.gz -C build/dist/sources --strip-components=1
+	set -e; for file in dist/*.tar.gz dist/*.whl; do \
+		$(PYTHON) -m venv --clear build/dist/venv; \
+		build/dist/venv/bin/python -m pip install --quiet --upgrade pip; \
+		build/dist/venv/bin/python -m pip install --quiet "$$file[cli]" --group test-minimal; \
+		build/dist/venv/bin/capo measures > build/dist/measures.txt; done
+	cd build/dist/sources && ../venv/bin/python -m pytest -p no:cacheprovider tests $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -89,7 +89,7 @@ def test_shell_commands_need_only_the_extra_that_installs_the_command(page, tmp_
     settings = {
         **os.environ,
         "PYTHONPATH": paths,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = []
     for command in shell_commands(ROOT / page):

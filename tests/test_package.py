@@ -16,7 +16,8 @@ import pytest
 import capo
 from capo import exceptions
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 MODULES = [
     name for _, name, _ in pkgutil.walk_packages(capo.__path__, "capo.") if not name.endswith("__main__")
 ]
@@ -30,6 +31,29 @@ def test_all_names_exist(name):
     public = getattr(module, "__all__", None)
     if public is not None:
         assert all(hasattr(module, each) for each in public)
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("CHANGELOG.md", r"^## \[([\d.]+)\] - \d{4}-\d\d-\d\d$"),
+        ("CITATION.cff", r"^version: (.+)$"),
+        ("recipe/recipe.yaml", r'^  version: "(.+)"$'),
+    ],
+)
+def test_files_name_the_version(file, pattern):
+    assert re.findall(pattern, (ROOT / file).read_text("utf-8"), flags=re.M)[:1] == [capo.__version__]
+
+
+def test_files_name_the_same_repository():
+    metadata = (ROOT / "pyproject.toml").read_text("utf-8")
+    repository = re.search(r'^Repository = "https://github.com/(.+)"$', metadata, flags=re.M)[1]
+    files = [
+        path for pattern in ("*.*", "docs/*.md", "recipe/*") for path in ROOT.glob(pattern) if path.is_file()
+    ]
+    for file in files:
+        for found in re.findall(r"github\.com/(capo[\w-]*/[\w-]+)", file.read_text("utf-8")):
+            assert found == repository, file.name
 
 
 WITHOUT_OPTIONAL = """

@@ -5,6 +5,7 @@ A release of scikit-learn that moves one of these names is followed here, in one
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,16 @@ try:  # scikit-learn 1.8 and later
     from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
+
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
+except ImportError:
+    callback_management_context = nullcontext
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for the mixin of estimators with callbacks."""
 
 
 #: Whether scikit-learn takes data frames of polars through the interchange protocol, which polars 2 has not.
@@ -66,6 +77,7 @@ __all__ = [
     "BinMapper",
     "BoolArray",
     "CalibratedClassifier",
+    "CallbackSupportMixin",
     "FloatArray",
     "HasMethods",
     "IntArray",
@@ -75,6 +87,7 @@ __all__ = [
     "Tree",
     "TreePredictor",
     "VisualBlock",
+    "callback_management_context",
     "check_method_params",
     "check_sample_weight",
     "check_y",

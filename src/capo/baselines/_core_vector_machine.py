@@ -154,7 +154,7 @@ class CoreVectorMachine(WeightedClassifier):
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)
         problem = BallProblem(kernel, X, positive, self.C * weight)
-        progress, random = ProgressLogger(self.verbose), check_random_state(self.random_state)
+        progress, random = ProgressLogger(self), check_random_state(self.random_state)
         core = problem.initial_core(random)
         for n_iter in range(1, self.max_iter + 1):
             ball = problem.smallest_ball(core, self.tol)

@@ -24,18 +24,16 @@ def evaluate(
     console: options.Output,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
-    all_measures: Annotated[
-        bool, output_option("--all", "List all measures, not only that of the model and its rates.")
-    ] = False,
+    all_measures: Annotated[bool, output_option("--all", "List all measures.")] = False,
     seed: options.Seed = 0,
     trust: options.Trust = None,
 ) -> None:
     """Evaluate a model on labeled rows.
 
     \b
-    Its measure and its rates, each with a 95% interval, and the confusion matrix. A promise of the model
-    is tested. With more than two classes or several labels per row, precision, recall and F1 of each one
-    follow.
+    Prints its measure and its rates, each with a 95% interval, and the confusion matrix. A guarantee of the
+    model is tested. With more than two classes or several labels per row, precision, recall and F1 of each
+    class or label follow.
       capo evaluate churn.capo test.csv
       capo evaluate churn.capo test.csv --all
       capo evaluate churn.capo test.csv --json > evaluation.json

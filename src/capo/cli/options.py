@@ -240,9 +240,9 @@ TARGET_HELP = (
     "as a,b,c, if a row may have several labels."
 )
 AUXILIARIES_HELP = (
-    "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
+    "Classifiers to combine and adapt: auto, fast (40% of the time), or a comma-separated list "
     "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "
-    "rbfnet; none for nothing but --scores; repeatable."
+    "rbfnet; none to use --scores only; repeatable."
 )
 
 

@@ -29,7 +29,7 @@ def predict(
         output_option("--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."),
     ] = None,
     ids: Annotated[
-        Texts, column_option("--id COLUMN", "Column to copy; by default those of training.")
+        Texts, column_option("--id COLUMN", "Column to copy; by default as in training.")
     ] = None,
     excel_safe: Annotated[
         bool, output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
@@ -43,13 +43,13 @@ def predict(
     \b
     The table is read in batches, so that it can be of any length. Columns may be in any order, and
     additional ones are ignored. A category that did not occur in training counts as a missing value.
-    Messages tell how the rows differ from the training rows: the estimated share of positives, categories
-    and missing values that were not in training; --json prints these differences, and needs --output.
+    Messages report how the rows differ from the training rows: the estimated share of positives, new
+    categories and new missing values; --json prints these differences, and needs --output.
     With more than two classes there is one probability for each class, with several labels per row one for
     each label.
     A model with prices of each row reads their columns here too: the predictions have the threshold of each
-    row, and what calling it positive is worth in expectation. Without the columns, one threshold is used,
-    if they were dropped in training and are no features.
+    row, and what calling it positive is expected to be worth. Without these columns, one threshold is used
+    for all rows, provided that the columns are not features (--drop in training).
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
@@ -116,7 +116,7 @@ def adjust(
     table: PopulationTable,
     console: options.Output,
     prevalence: Annotated[
-        float | None, model_option("--prevalence SHARE", "Share of positives there, if it is known.")
+        float | None, model_option("--prevalence SHARE", "Share of positives in the new rows, if known.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,
@@ -170,7 +170,7 @@ def guarantee(
         model_option("--confidence NUMBER", "Probability that all promises hold; 0.95 by default."),
     ] = None,
     objective: Annotated[
-        Text, model_option("--objective MEASURE", "To maximize among thresholds that pass.")
+        Text, model_option("--objective MEASURE", "Measure to maximize while all promises hold.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,

@@ -35,8 +35,8 @@ def fit(
 
     \b
     Columns may hold numbers or text and may have missing values. The target has two classes, more
-    classes, or several labels per row; 'capo measures' lists the measures of each. A table that needs more
-    memory than there is is read in parts (--out-of-core), and the auxiliaries are trained on a sample.
+    classes, or several labels per row; 'capo measures' lists the measures of each. A table that
+    does not fit in memory is read in parts (--out-of-core), and the auxiliaries are trained on a sample.
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo

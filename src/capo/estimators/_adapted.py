@@ -48,6 +48,7 @@ from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
 from ..tables.targets import check_classes, check_no_missing_labels
 from ._base import (
+    CapoEstimator,
     ProgressLogger,
     StepTimer,
     check_frame,
@@ -62,7 +63,7 @@ from ._base import (
 MAX_SEEN_ERRORS, SEEN_ERROR_SHARE = 0.01, 0.1
 
 
-class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
+class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     """A classifier that combines auxiliaries and adapts them to a measure.
 
     What differs between two classes, many classes and label matrices is in its task. For two classes, all
@@ -274,7 +275,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         self, task: Task, measure: Any, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> Self:
         """Train the auxiliaries and learn from their outputs."""
-        progress, timer = ProgressLogger(self.verbose), StepTimer()
+        progress, timer = ProgressLogger(self), StepTimer()
         random = None if self.random_state is None else check_random_state(self.random_state)
         X = self._check_X(X, reset=True)
         labels = y if task.target_type == "multilabel" else self._check_y(X, y)

@@ -21,11 +21,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_sample_weight
+from .._compat import (
+    ArrayLike,
+    BoolArray,
+    CallbackSupportMixin,
+    FloatArray,
+    IntArray,
+    NDArray,
+    callback_management_context,
+    check_sample_weight,
+)
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
-from ..learning.cross_fit import CrossFitResult
+from ..learning.cross_fit import MODEL_PROGRESS, CrossFitResult
 from ..measures import Cost, Measure
 from ..tables.checks import check_numbers
 from ..tables.features import check_features, make_delta_features
@@ -100,7 +109,18 @@ def _use_int32_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-class BinaryClassifier(ClassifierMixin, BaseEstimator):
+class CapoEstimator(CallbackSupportMixin, BaseEstimator):
+    """An estimator with scikit-learn's callbacks, whose HTML representation links to the API reference."""
+
+    _doc_link_module = "capo"
+    _doc_link_template = "https://capo-learn.github.io/capo/latest/api/{package}.html#{package}.{name}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package = type(self).__module__.partition("._")[0]
+        return {"package": package.removesuffix(".estimators"), "name": type(self).__name__}
+
+
+class BinaryClassifier(ClassifierMixin, CapoEstimator):
     """Base of the classifiers: two classes, and dense or sparse numeric input."""
 
     classes_: NDArray[Any]
@@ -173,14 +193,21 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
     """Run `fit` on an unfitted shallow copy, and take over its attributes only if it succeeds.
 
     If a refit fails or is interrupted, the estimator remains fitted as it was before. If it succeeds, no
-    attribute of the previous fit is left, such as `coef_` after a change of the kernel.
+    attribute of the previous fit is left, such as `coef_` after a change of the kernel. An estimator with
+    scikit-learn's callbacks calls them before and after the fit.
     """
 
     @wraps(fit)
     def wrapper(self: Estimator, *args: Any, **kwargs: Any) -> Estimator:
         attempt = object.__new__(type(self))
         vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
-        fit(attempt, *args, **kwargs)
+        with callback_management_context(attempt):
+            if (tasks := getattr(attempt, "_init_callback_context", None)) is None:
+                fit(attempt, *args, **kwargs)
+            else:
+                context = tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
+                fit(attempt, *args, **kwargs)
+                context.call_on_fit_task_end(estimator=attempt)
         vars(self).clear()
         vars(self).update(vars(attempt))
         return self
@@ -229,21 +256,39 @@ SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLogger:
-    """Logs progress during a fit: one line every two seconds, or all lines.
+    """Logs progress during a fit (one line every two seconds, or all lines) for users and callbacks.
 
     Parameters
     ----------
-    verbose : int
+    estimator : estimator with the parameter `verbose`
         0 logs at level DEBUG; 1 logs at level INFO, one line every two seconds; 2 logs all lines at
         level INFO. With 1 or 2 the lines go to standard error if logging has not been configured.
     """
 
-    def __init__(self, verbose: int) -> None:
-        self.verbose = int(verbose)
+    def __init__(self, estimator: Any) -> None:
+        self.estimator, self.verbose = estimator, int(estimator.verbose)
         self.last = time.monotonic()
+        self._fit: Any = getattr(estimator, "_callback_fit_ctx", None)
+        self._models: Any = None
+
+    def _end_task(self, parent: Any, name: object, **metadata: object) -> bool:
+        """Tell the callbacks that a task has ended; True if one of them asks to stop."""
+        task = parent.subcontext(task_name=str(name)).call_on_fit_task_begin(estimator=self.estimator)
+        return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
+
+    def _end_model(self, name: object, number: object, n_models: object) -> None:
+        """Tell the callbacks that a model was trained; the training of all of them is one task of the fit."""
+        if self._models is None:
+            self._models = self._fit.subcontext(task_name="train auxiliaries", max_subtasks=n_models)
+            self._models.call_on_fit_task_begin(estimator=self.estimator)
+        self._end_task(self._models, name)
+        if number == n_models:
+            self._models.call_on_fit_task_end(estimator=self.estimator)
 
     def log(self, line: str, *values: object) -> None:
         """Log a line, unless the last one was logged too recently."""
+        if self._fit is not None and line == MODEL_PROGRESS:
+            self._end_model(*values)
         now = time.monotonic()
         if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
@@ -254,10 +299,13 @@ class ProgressLogger:
             else:
                 logger.log(level, line, *values)
 
-    def log_iteration(self, state: Iteration) -> None:
-        """Log an iteration of the solver; passed to it as its callback."""
+    def log_iteration(self, state: Iteration) -> bool:
+        """Log an iteration of the solver; True if a callback asks to stop."""
         line = "iteration %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
         self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
+        if self._fit is None:
+            return False
+        return self._end_task(self._fit, "iteration", primal=state.primal, dual=state.dual, gap=state.gap)
 
 
 class StepTimer:

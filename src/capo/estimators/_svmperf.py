@@ -270,18 +270,18 @@ class SVMPerfClassifier(MeasureClassifier):
         kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         max_rank = self.max_rank or max(1, MAX_FACTOR_SIZE // table.shape[0])
         factor = factorize_kernel(kernel, table, max_rank, check_random_state(self.random_state))
-        ProgressLogger(self.verbose).log(
+        ProgressLogger(self).log(
             "kernel: factor of rank %d, without %.3g of the trace", factor.rank, factor.residual
         )
         return factor
 
     def _solve(self, solver: CuttingPlane) -> Solution:
         """Run the solver; a solution of zeros gives all rows the same score, so it is refined."""
-        progress, tol = ProgressLogger(self.verbose), float(self.tol)
+        progress, tol = ProgressLogger(self), float(self.tol)
 
         def callback(state: Iteration) -> bool | None:
-            progress.log_iteration(state)
-            return None if self.callback is None else self.callback(state)
+            stops = progress.log_iteration(state)
+            return stops if self.callback is None else self.callback(state) or stops
 
         solution = solver.solve(self.C, tol, self.max_iter, callback)
         while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * MIN_TOL:

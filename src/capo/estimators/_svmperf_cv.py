@@ -203,7 +203,7 @@ class SVMPerfClassifierCV(MeasureClassifier):
         random: np.random.RandomState,
     ) -> list[tuple[float | None, GridPoint]]:
         """Evaluate every C for every gamma."""
-        progress = ProgressLogger(self.verbose)
+        progress = ProgressLogger(self)
         objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold_rule=ZeroThreshold())
         folds = fold_numbers(splits, len(positive))
         Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")

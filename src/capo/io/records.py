@@ -510,7 +510,8 @@ class Encoder:
 
     def _estimator(self, value: Any, name: str) -> Node:
         params = value.get_params(deep=False)
-        fitted = {key: each for key, each in value.__getstate__().items() if key not in params}
+        left_out = {*params, "_skl_callbacks"}
+        fitted = {key: each for key, each in value.__getstate__().items() if key not in left_out}
         _check_no_files(name, params)
         if not name.startswith(tuple(BOOSTERS)):
             params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
