@@ -211,7 +211,7 @@ def explain(
     """
     from ..io.formats import open_table
     from .inputs import load_model, training_table_notes
-    from .rows import explain_columns, explain_predictions, has_labels
+    from .rows import explain_columns, explain_predictions, has_labels, read_features
 
     console = Console(as_json, quiet)
     reader = open_table(table, format, delimiter, encoding, sheet)
@@ -220,7 +220,7 @@ def explain(
     loaded = load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
-        X = loaded.schema.features(batch)
+        X = read_features(loaded, batch)
     positions = [row - 1 for row in rows or ()]
     for row in rows or ():
         if not 1 <= row <= len(batch):

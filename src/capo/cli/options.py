@@ -224,6 +224,9 @@ CostFP = Annotated[
 ]
 CostFN = Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")]
 BenefitTP = Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")]
+CostAsk = Annotated[
+    Text, model_option("--cost-ask COLUMN|NUMBER", "What asking for a label costs: 'ask' is predicted.")
+]
 AUXILIARIES_HELP = (
     "Classifiers to combine and adapt: auto, fast (about a quarter of the time), or a comma-separated list "
     "of boosting, quick, trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, "

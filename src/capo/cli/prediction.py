@@ -181,6 +181,9 @@ def guarantee(
     objective: Annotated[
         options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
     ] = None,
+    segments: Annotated[
+        options.Text, options.column_option("--segments COLUMN", "Keep the promises for each of its values.")
+    ] = None,
     seed: options.Seed = 0,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
@@ -201,12 +204,13 @@ def guarantee(
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' -o promised.capo
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' --promise 'npv >= 0.99'
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.8' --objective f1 --json
+      capo guarantee alarm.capo calibration.csv --promise 'fpr <= 0.05' --segments region -o promised.capo
     """
     import numpy as np
 
     from ..decisions import Constraint, needs_abstention
     from ..io.formats import open_table
-    from . import inputs
+    from . import inputs, rows
 
     console = Console(as_json, quiet)
     reader = open_table(table, format, delimiter, encoding, sheet)
@@ -214,7 +218,11 @@ def guarantee(
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
-        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+        X, y, weight = (
+            rows.read_features(loaded, batch, segments),
+            schema.labels(batch),
+            schema.weights(batch),
+        )
         groups = schema.groups(batch)
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(
@@ -225,6 +233,7 @@ def guarantee(
     if abstain_label is None and needs_abstention(promises):
         abstain_label = "ask"
     limits: dict[str, Any] = {"confidence": confidence, "objective": objective, "groups": groups}
+    limits["segments"] = segments
     with console.step("testing"):
         promised = loaded.model.guarantee(
             X, y, *promises, abstain_label=abstain_label, **limits, random_state=seed

@@ -31,6 +31,7 @@ def fit(
     cost_fp: options.CostFP = None,
     cost_fn: options.CostFN = None,
     benefit_tp: options.BenefitTP = None,
+    cost_ask: options.CostAsk = None,
     auxiliaries: options.Auxiliaries = None,
     scores: options.Scores = None,
     delta: options.Delta = "linear",
@@ -80,7 +81,7 @@ def fit(
 
     console = Console(as_json, quiet, strict)
     reader = open_table(table, format, delimiter, encoding, sheet)
-    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
+    prices = training_data.given(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp, cost_ask=cost_ask)
     plan = training_data.TrainingPlan(
         training_data.make_roles(
             targets,
@@ -170,9 +171,4 @@ def refit(
         old.set_params(cv=DEFAULT_N_FOLDS)
     with console.step("training"):
         new = old.refit_on(X, y, weight, **params).set_params(verbose=0)
-    if old.guarantee_ is not None and new.guarantee_ is None:
-        console.note(
-            "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
-            "other labeled rows."
-        )
     rows.write_trained_model(new, new.summary(), output, loaded.schema, record, console)

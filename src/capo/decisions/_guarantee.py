@@ -107,7 +107,8 @@ class Guarantee(Decision):
     @property
     def is_certified(self) -> bool:
         """Whether all promises passed their tests."""
-        return all(each.is_certified for each in (*self.promises, *self.segments.values()))
+        segments = all(each.is_certified for each in self.segments.values())
+        return segments and all(each.is_certified for each in self.promises)
 
     @property
     def log_odds(self) -> Any:
@@ -147,15 +148,14 @@ class Guarantee(Decision):
         if self.segments:
             each = next(iter(self.segments.values()))
             names = " and ".join(str(promise.constraint) for promise in each.promises)
-            kept = [f"{name} ({each.n_rows:,})" for name, each in self.segments.items() if each.is_certified]
+            found = [f"{name} ({each.n_rows:,})" for name, each in self.segments.items() if each.is_certified]
             parts.append(
-                f"{names} on {kind}, for every {self.column} {confidence} for all of them at once; kept for "
-                f"{', '.join(kept) or 'none'} of {self.n_rows:,} calibration rows"
+                f"{names} on {kind}, for each {self.column} and for all of them at once {confidence}: "
+                f"{', '.join(found) or 'none'} of {self.n_rows:,} calibration rows"
             )
             parts += [f"{name}: {text}" for name, each in self.segments.items() for text in each._failures()]
-            label = f"is predicted {'positive' if self.cut > 0 else 'negative'}"
-            label = label if self.abstain_label is None else "gets a label"
-            parts.append(f"no row of any other {self.column} {label}")
+            label = "gets a label" if self.abstain_label is not None else "is predicted positive"
+            parts.append(f"{'no' if self.cut > 0 else 'every'} row of any other {self.column} {label}")
         elif kept := [each for each in self.promises if each.is_certified]:
             counts = " and ".join(
                 f"{each.n_failures:,} of {each.n_trials:,} {each.constraint.rate.failure_phrase}"
