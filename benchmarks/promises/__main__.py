@@ -6,8 +6,8 @@ python -m benchmarks.promises --table                       the tables of the re
 
 For each population (a table with a fitted model, or a simulated law), 500 calibration samples are drawn with
 replacement from rows that the model has not seen; a threshold violates the promise if the rate on the whole
-population is beyond the limit. Results go to benchmarks/promises/results/results.csv. Two promises at once and
-segments are in `benchmarks.promises.asking`, which runs as well.
+population is beyond the limit. Results go to benchmarks/promises/results/results.csv. Two promises at once
+and segments are in `benchmarks.promises.asking`, which runs as well.
 """
 
 from __future__ import annotations
