@@ -35,6 +35,7 @@ RESULTS = Path(__file__).parent / "results"
 CELL = ["population", "precision", "npv", "rows"]
 SEGMENTS, POOLED = "capo, each segment", "one pair for all"
 N_SEGMENTS = 3
+PLANS: dict[tuple, np.ndarray] = {}
 MAX_BROKEN = 1 - CONFIDENCE + 2 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / N_DRAWS)
 
 
@@ -67,9 +68,12 @@ def promise(limits: tuple[float, float]) -> list[Constraint]:
     return [Constraint("precision", limits[0]), Constraint("npv", limits[1])]
 
 
-def plan(limits: tuple[float, float], training: ClassScores, n_rows: int, n_shares: int) -> dict:
-    level = 1 - (1 - CONFIDENCE) / n_shares / 2
-    return {each.rate.safe_end: plan_cuts(each, training, n_rows, level) for each in promise(limits)}
+def plan_once(constraints: list[Constraint], training: ClassScores, *arguments: float) -> np.ndarray:
+    """The plan does not depend on the draw."""
+    key = (*constraints, id(training), *arguments)
+    if key not in PLANS:
+        PLANS[key] = plan_cuts(constraints, training, *arguments)
+    return PLANS[key]
 
 
 def our_pairs(population: Population) -> Iterator[tuple]:
@@ -77,11 +81,10 @@ def our_pairs(population: Population) -> Iterator[tuple]:
     options = {"training": training, "confidence": CONFIDENCE, "abstain_label": "ask"}
     for limits in PAIRS:
         for n_rows in SAMPLE_SIZES:
-            cuts = plan(limits, training, n_rows, 1)
             for number in range(N_DRAWS):
                 rows = population.draw(n_rows, number)
                 sample = population.scores[rows], population.positive[rows]
-                found = certify(promise(limits), *sample, cuts=cuts, **options)
+                found = certify(promise(limits), *sample, **options)
                 outcome = curve.outcome(found.lower_cut, found.cut, limits)
                 yield (population.name, *limits, n_rows, number, CAPO, *outcome)
 
@@ -93,16 +96,12 @@ def segment_pairs(populations: Sequence[Population]) -> Iterator[tuple]:
     for limits in PAIRS:
         for n_rows in SAMPLE_SIZES:
             size = n_rows // len(names)
-            cuts = plan(limits, training, size, len(names))
-            pooled_cuts = plan(limits, training, size * len(names), 1)
             for number in range(N_DRAWS):
                 drawn = [(each, each.draw(size, number)) for each in populations]
                 scores = np.concatenate([each.scores[rows] for each, rows in drawn])
                 positive = np.concatenate([each.positive[rows] for each, rows in drawn])
-                found = certify(
-                    promise(limits), scores, positive, segments=np.repeat(names, size), cuts=cuts, **options
-                )
-                pooled = certify(promise(limits), scores, positive, cuts=pooled_cuts, **options)
+                found = certify(promise(limits), scores, positive, segments=np.repeat(names, size), **options)
+                pooled = certify(promise(limits), scores, positive, **options)
                 for method, decisions in (
                     (SEGMENTS, [found.segments[name] for name in names]),
                     (POOLED, [pooled] * len(names)),
@@ -139,7 +138,10 @@ def run(cache: Path, mapie: str) -> None:
         populations = [open_population(cache / f"{name}.npz") for name in (*TABLES, *LAWS, FIVE_VALUES)]
         segments, pairs = [], []
         # How many rows would be needed is a part of the message only, and takes most of the time.
-        with patch("capo.decisions._guarantee.count_rows_needed", lambda *arguments: None):
+        with (
+            patch("capo.decisions._guarantee.count_rows_needed", lambda *arguments: None),
+            patch("capo.decisions._guarantee.plan_cuts", plan_once),
+        ):
             for position, each in enumerate(populations):
                 others = [populations[(position + step) % len(populations)] for step in range(N_SEGMENTS)]
                 segments += segment_pairs(others)

@@ -155,7 +155,7 @@ def test_a_guarantee_takes_the_place_of_the_prices(priced, capsys):
     assert "that of each row at its prices" not in run(capsys, "show", output)[1]
     assert "guarantee was chosen on these rows" in run(capsys, "evaluate", output, priced / "test.csv")[2]
     refit = run(capsys, "refit", output, priced / "test.csv", "-o", priced / "refitted.capo")
-    assert "The guarantee of the old model does not hold for the refitted one" in refit[2]
+    assert "note: the guarantee of the old model does not hold for the refitted one" in refit[2]
 
 
 def test_a_refit_keeps_the_columns_of_the_prices(priced, capsys):

@@ -306,7 +306,7 @@ def regions(n, seed):
     X, y = rows(n, seed)
     rng = np.random.default_rng(seed + 1)
     region = rng.choice(["north", "south", "east"], n, p=[0.5, 0.49, 0.01])
-    y = np.where((region == "south") & (rng.random(n) < 0.2), "no", y)
+    y = np.where((region == "south") & (rng.random(n) < 0.1), "no", y)
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "region": region}), y
 
 

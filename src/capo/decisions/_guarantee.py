@@ -21,7 +21,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -415,7 +415,7 @@ def certify(
     abstain_label: Any = None,
     objective: Measure | None = None,
     segments: ArrayLike | None = None,
-    cuts: FloatArray | Mapping[str, FloatArray] | None = None,
+    cuts: FloatArray | None = None,
     random_state: int = 0,
 ) -> Guarantee:
     """Find thresholds that satisfy constraints on new rows with a given confidence.
@@ -448,10 +448,9 @@ def certify(
         The segment of each row, such as a region; empty where it is not known. The constraints hold in every
         segment that has thresholds, all at once. Segments with so few rows that no test can pass take
         nothing from the others.
-    cuts : ndarray or mapping of str to ndarray, optional
-        The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given; for
-        constraints with opposite safe ends, those of "none" and of "all". They must not depend on the
-        calibration rows, except on their number.
+    cuts : ndarray, optional
+        The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
+        They must not depend on the calibration rows, except on their number.
     random_state : int, default=0
         Seed of the simulation that plans the thresholds.
 
@@ -484,7 +483,7 @@ def certify(
         gaps=_gaps_between(scores),
         abstain_label=abstain_label,
         objective=objective,
-        plans=cuts,
+        cuts=cuts,
         random_state=random_state,
     )
     confidence = float(confidence)
@@ -525,7 +524,7 @@ def _find_cuts(
     confidence: float,
     abstain_label: Any,
     objective: Measure | None,
-    plans: FloatArray | Mapping[str, FloatArray] | None,
+    cuts: FloatArray | None,
     random_state: int,
 ) -> Guarantee:
     """Test the constraints on these rows, and choose among the cuts that pass; cuts lie in the gaps."""
@@ -536,10 +535,7 @@ def _find_cuts(
         own = [each for each in constraints if each.rate.safe_end == end]
         plan = None
         if not all(each.rate.is_monotone for each in own):
-            if plans is None:
-                plan = plan_cuts(own, training, len(scores), level, random_state)
-            else:
-                plan = plans[end] if isinstance(plans, Mapping) else plans
+            plan = plan_cuts(own, training, len(scores), level, random_state) if cuts is None else cuts
         sides.append(_test_side(own, scores, positive, gaps, level, plan))
     certified = [each for each in sides if len(each.cuts) > 1]
     if abstain_label is not None:
