@@ -50,6 +50,12 @@ def convert_model(model: Any, X: Any) -> ModelProto:
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
+    found, prices = getattr(model, "guarantee_", None), getattr(model, "prices_", None)
+    if (found is not None and found.segments) or (found is None and prices is not None and prices.asks):
+        raise ExportError(
+            "an ONNX graph has the same thresholds for all rows, and this model has those of each segment or "
+            "of the price of asking: export the model without them, or use a model file (capo.save)."
+        )
     X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table
     kinds: dict[str, Any] = {}
@@ -82,16 +88,11 @@ def _svmperf_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutput
 
 
 def _capo_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, dict[str, str]]:
-    found = model.guarantee_
-    if (found is not None and found.segments) or (found is None and model.prices_ and model.prices_.asks):
-        raise ExportError(
-            "an ONNX graph has the same thresholds for all rows, and this model has those of each segment or "
-            "of the price of asking: export the model without them, or use a model file (capo.save)."
-        )
     log_odds = _log_odds(model, table, X)
     probability = table.graph.op("Sigmoid", log_odds)
     scores = {"probability": probability, "score": _score(model, table.graph, log_odds)}
     outputs, notes = _binary_outputs(table.graph, scores, model.label_pair, model.threshold_)
+    found = model.guarantee_
     if found is not None and found.abstain_label is not None:
         labels, label_type = _label_array(found.answers(model.label_pair))
         above = (table.graph.op("Greater", log_odds, cut) for cut in (found.lower_cut, found.cut))
