@@ -72,7 +72,8 @@ def p_values(
         size = np.where(trials > 0, trials, -1)
         alpha = np.array([1 - limit])
         found.append(compute_hoeffding_bentkus_p_value(risk, size, alpha, binary)[position, 0])
-    return np.array(found)
+    # Where no row has the label, MAPIE's p-value is NaN, and its learned order would start there.
+    return np.nan_to_num(np.array(found), nan=1.0)
 
 
 def holm(p: np.ndarray, delta: float) -> np.ndarray:
