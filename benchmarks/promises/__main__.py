@@ -6,7 +6,8 @@ python -m benchmarks.promises --table                       the tables of the re
 
 For each population (a table with a fitted model, or a simulated law), 500 calibration samples are drawn with
 replacement from rows that the model has not seen; a threshold violates the promise if the rate on the whole
-population is beyond the limit. Results go to benchmarks/promises/results/results.csv.
+population is beyond the limit. Results go to benchmarks/promises/results/results.csv. Two promises at once
+and segments are in `benchmarks.promises.asking`, which runs as well.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from capo.decisions import ClassScores, Constraint, certify, plan_cuts
 
 from ..data import folder
 from ..provenance import record_run
+from . import asking
 from .draws import CONFIDENCE, CONSTRAINTS, N_DRAWS, SAMPLE_SIZES, Population, open_population
 from .page import BEST, CAPO, CELL, NAIVE, tables
 from .page import MEASURED as RESULTS
@@ -155,7 +157,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         run(folder(options.data), options.mapie, options.cache)
-    print(tables(RESULTS))
+        asking.run(options.cache, options.mapie)
+    print(tables(RESULTS), asking.tables(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ N_DRAWS = 500
 SAMPLE_SIZES = (1000, 5000)
 #: Rate, sense and limit.
 CONSTRAINTS = (("precision", 0.8), ("precision", 0.9), ("recall", 0.9), ("fpr", 0.05))
+#: A precision and a negative predictive value that are promised together; rows between are asked about.
+PAIRS = ((0.8, 0.95), (0.9, 0.98))
 
 
 class Population(NamedTuple):

@@ -3,6 +3,9 @@
 import json
 import re
 
+import numpy as np
+import polars as pl
+
 from .cases import FAST, predictions, run, table
 
 
@@ -79,5 +82,35 @@ def test_two_promises_leave_rows_to_ask_about(folder, model, capsys):
     assert set(labels) == {"yes", "no", "ask"}
     code, out, _ = run(capsys, "evaluate", output, folder / "test.csv")
     assert code == 0
-    assert "caution: rows that get no label count as predicted negative" in out
+    assert " rows that get no label count as predicted negative" in out
     assert "'ask' for" in run(capsys, "show", output)[1]
+
+
+def test_promises_for_the_segments_of_a_column_that_is_no_feature(folder, model, capsys):
+    for name, n_rows, seed in (("segments.csv", 2000, 5), ("new.csv", 400, 9)):
+        rows = table(n_rows, seed=seed)
+        rows.with_columns(place=pl.Series(["a", "b"] * (n_rows // 2))).write_csv(folder / name)
+    output, promise = folder / "s.capo", ("--promise", "fpr <= 0.2", "--segments", "place")
+    code, out, _ = run(capsys, "guarantee", model, folder / "segments.csv", *promise, "-o", output)
+    assert code == 0
+    assert "for each place and for all of them at once with 95% confidence: a (1,000), b (1,000)" in out
+    found = json.loads(run(capsys, "guarantee", model, folder / "segments.csv", *promise, "--json")[1])
+    predicted = predictions(run(capsys, "predict", output, folder / "new.csv", "-q")[1])
+    for position, own in enumerate(found["segments"].values()):
+        score = predicted["score"].to_numpy()[position::2]
+        threshold = 1 / (1 + np.exp(-own["cut"]))
+        np.testing.assert_allclose(predicted["threshold"].to_numpy()[position::2], threshold)
+        np.testing.assert_array_equal(predicted["label"].to_numpy()[position::2] == "yes", score > threshold)
+    code, out, _ = run(capsys, "evaluate", output, folder / "new.csv")
+    assert code == 0
+    assert re.search(r"promise: fpr <= 0.2 for a with 95% confidence; .*\n.* for b with", out)
+    assert run(capsys, "show", output)[0] == 0
+    code, _, err = run(capsys, "predict", output, folder / "test.csv")
+    assert code == 2
+    assert "there is no column 'place' for the segments" in err
+    code, _, err = run(capsys, "report", output, folder / "new.csv", "--no-explain", "-o", folder / "s.html")
+    assert code == 2
+    assert "each place has a threshold of its own" in err
+    code, _, err = run(capsys, "export", output, folder / "s.onnx")
+    assert code == 2
+    assert "an ONNX graph has the same thresholds for all rows" in err

@@ -155,7 +155,7 @@ def test_a_guarantee_takes_the_place_of_the_prices(priced, capsys):
     assert "that of each row at its prices" not in run(capsys, "show", output)[1]
     assert "guarantee was chosen on these rows" in run(capsys, "evaluate", output, priced / "test.csv")[2]
     refit = run(capsys, "refit", output, priced / "test.csv", "-o", priced / "refitted.capo")
-    assert "The guarantee of the old model does not hold for the refitted one" in refit[2]
+    assert "note: the guarantee of the old model does not hold for the refitted one" in refit[2]
 
 
 def test_a_refit_keeps_the_columns_of_the_prices(priced, capsys):
@@ -163,3 +163,35 @@ def test_a_refit_keeps_the_columns_of_the_prices(priced, capsys):
     assert run(capsys, "refit", priced / "m.capo", priced / "test.csv", "-o", output)[0] == 0
     found = predictions(run(capsys, "predict", output, priced / "test.csv", "-q")[1])
     assert found["threshold"].n_unique() > 100
+
+
+def test_a_price_of_asking(priced, capsys):
+    place = priced
+    columns = (
+        "-t",
+        "y",
+        "--id",
+        "id",
+        "--drop",
+        "amount",
+        "--cost-fn",
+        "amount",
+        "--cost-fp",
+        "8",
+        "--cost-ask",
+        "3",
+    )
+    code, out, _ = run(capsys, "fit", place / "train.csv", *columns, *FAST, "-o", place / "asks.capo")
+    assert code == 0
+    assert re.search(r"asks about \d+ of them", out)
+    found = predictions(run(capsys, "predict", place / "asks.capo", place / "test.csv", "-q")[1])
+    amount, p = pl.read_csv(place / "test.csv")["amount"].to_numpy(), found["score"].to_numpy()
+    losses = np.column_stack((p * amount, np.full(len(p), 3.0), (1 - p) * 8))
+    best = np.array(["no", "ask", "yes"])[losses.argmin(axis=1)]
+    np.testing.assert_array_equal(found["label"].to_numpy(), best)
+    code, out, _ = run(capsys, "evaluate", place / "asks.capo", place / "test.csv")
+    assert code == 0
+    assert f"asks about {(best == 'ask').sum()} of them" in out
+    report = ("report", place / "asks.capo", place / "test.csv", "--no-explain", "-o", place / "asks.html")
+    assert run(capsys, *report)[0] == 0
+    assert "asking about every row" in (place / "asks.html").read_text()

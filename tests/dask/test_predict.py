@@ -95,3 +95,21 @@ def test_a_model_that_asks_has_three_answers():
     assert lazy.dtype == object
     assert set(asks.predict(X).tolist()) == {0, 1, "ask"}
     np.testing.assert_array_equal(lazy.compute(), asks.predict(X))
+
+
+def test_segments_and_prices_for_asking():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 1200)
+    X = pd.DataFrame(rng.integers(0, 9, size=(1200, 2)) + 4 * y[:, None], columns=["a", "b"])
+    table, place = X.astype(float), pd.Series(["north", "south"] * 600, name="place")
+    model = CAPOClassifier("cost", auxiliaries=[LogisticRegression()], delta=None, cv=2, random_state=0)
+    promised = model.fit(table[:600], y[:600]).guarantee(
+        table[600:].assign(place=place), y[600:], "fpr <= 0.3", segments="place"
+    )
+    frame = table.assign(place=place)
+    lazy = predict(promised, dd.from_pandas(frame, npartitions=4))
+    np.testing.assert_array_equal(lazy.compute(), promised.predict(frame))
+    asking = model.fit(table, y, cost_fp=5, cost_fn=5, cost_ask=1)
+    assert "ask" in asking.predict(table).tolist()
+    lazy = predict(asking, dd.from_pandas(table, npartitions=4))
+    np.testing.assert_array_equal(lazy.compute(), asking.predict(table))

@@ -382,3 +382,97 @@ def test_no_cut_is_within_rounding_errors_of_a_score(seed, text):
     training, sample = (ClassScores(*draw(rng, values, 1 / (1 + np.exp(-2 * values)), n)) for n in (300, 200))
     found = certify(Constraint.parse(text), sample.log_odds, sample.positive, training, confidence=0.7)
     assert np.abs(sample.log_odds - found.cut).min() >= 1e-6
+
+
+@pytest.mark.parametrize("law", [smooth, tied, wrong_at_the_top])
+@pytest.mark.parametrize("texts", [("precision >= 0.75", "npv >= 0.75"), ("fpr <= 0.2",), ("recall >= 0.7",)])
+def test_promises_hold_in_all_segments_at_once(law, texts, monkeypatch):
+    """Segments with other laws: where the top is wrong, where few are positive, and with few rows."""
+    rng, constraints = np.random.default_rng(1), [Constraint.parse(text) for text in texts]
+    sizes = {"as trained": 250, "reversed": 150, "other": 200, "few": 7}
+    laws = {"as trained": law, "reversed": reversed_scores, "other": noise, "few": smooth}
+    populations = {name: laws[name](rng, N_POPULATION) for name in sizes}
+    training, n_broken, n_kept = ClassScores(*law(rng, 1000)), 0, 0
+    plans = {}  # they do not depend on the draw
+
+    def plan_once(constraints, training, *arguments):
+        key = (*constraints, *arguments)
+        if key not in plans:
+            plans[key] = plan_cuts(constraints, training, *arguments)
+        return plans[key]
+
+    monkeypatch.setattr("capo.decisions._guarantee.plan_cuts", plan_once)
+    for _ in range(N_DRAWS):
+        drawn = {name: rng.integers(0, N_POPULATION, size) for name, size in sizes.items()}
+        scores, positive = (
+            np.concatenate([populations[name][part][drawn[name]] for name in sizes]) for part in (0, 1)
+        )
+        found = certify(
+            constraints,
+            scores,
+            positive,
+            training,
+            confidence=CONFIDENCE,
+            abstain_label="ask" if len(texts) == 2 else None,
+            segments=np.repeat(list(sizes), list(sizes.values())),
+        )
+        assert not found.segments["few"].is_certified
+        broken = [
+            rates(each.constraint, own.lower_cut if end == "all" else own.cut, *populations[name])
+            > each.constraint.max_failure_rate + 1e-12
+            for name, own in found.segments.items()
+            for each in own.promises
+            for end in [each.constraint.rate.safe_end]
+            if each.is_certified
+        ]
+        n_broken += any(broken)
+        n_kept += len(broken)
+    assert n_broken / N_DRAWS <= ALLOWED
+    assert n_kept > 0.3 * N_DRAWS  # else the test says nothing
+
+
+def test_a_segment_with_too_few_rows_takes_nothing_from_the_others():
+    rng = np.random.default_rng(0)
+    training, (scores, positive) = ClassScores(*smooth(rng, 1000)), smooth(rng, 520)
+    names, constraint = np.repeat(["large", "small", ""], [500, 12, 8]), Constraint("precision", 0.8)
+    found = certify(constraint, scores, positive, training, segments=names)
+    alone = certify(constraint, scores[:500], positive[:500], training)
+    assert found.segments["large"].promises == alone.promises
+    assert list(found.segments) == ["large", "small"]
+    assert not found.is_certified
+    assert (found.cut, found.n_rows) == (NO_ROW_CUT, 520)
+    rows = found.for_rows(["large", "small", "unseen", ""])
+    assert rows.cut.tolist() == [found.segments["large"].cut, NO_ROW_CUT, NO_ROW_CUT, NO_ROW_CUT]
+    two = certify(constraint, scores, positive, training, segments=np.repeat(["a", "b"], 260))
+    half = certify(constraint, scores[:260], positive[:260], training, confidence=0.975)
+    assert two.segments["a"].promises[0].p_value == half.promises[0].p_value
+    assert two.segments["a"].confidence == 0.95
+
+
+def test_cuts_of_a_segment_avoid_the_scores_of_the_others():
+    """-1, 0 and 1 can occur everywhere, but the segment was drawn without 0, the middle of its gap."""
+    rng = np.random.default_rng(0)
+    other = rng.integers(-1, 2, 300).astype(float)
+    own = np.repeat([-1.0, 1.0], 150)
+    scores, names = np.concatenate((own, other)), np.repeat(["own", "other"], 300)
+    positive = rng.random(600) < np.where(scores > 0, 0.9, 0.1)
+    found = certify(
+        Constraint("fpr", 0.5),
+        scores,
+        positive,
+        ClassScores(scores, positive),
+        segments=names,
+        confidence=0.8,
+    )
+    assert found.segments["own"].is_certified
+    assert np.abs(found.segments["own"].cut - np.array([-1.0, 0.0, 1.0])).min() > 0.1
+
+
+@pytest.mark.parametrize("names", [np.full(5, ""), np.arange(200)])
+def test_the_number_of_segments_is_checked(names):
+    scores = np.arange(float(len(names)))
+    training = ClassScores(scores, scores > 2)
+    with pytest.raises(
+        InvalidInputError, match=r"segments must have between 1 and 100 different values: found"
+    ):
+        certify(Constraint("fpr", 0.1), scores, scores > 2, training, segments=names)

@@ -86,3 +86,40 @@ def test_terms_keep_numbers_and_ask_for_prices_of_each_row():
     assert terms.complete({"cost_fn": [4, 6]}, "pass it")["cost_fp"] == 5
     with pytest.raises(InvalidInputError, match="cost_fn is missing: pass it"):
         terms.complete({"cost_fp": 4.0, "cost_fn": None}, "pass it")
+
+
+@given(st.integers(0, 10_000))
+def test_asking_is_decided_where_it_costs_least(seed):
+    """By brute force over the three decisions of each row, also with prices of 0."""
+    rng = np.random.default_rng(seed)
+    prices = RowPrices.from_values(
+        50,
+        **{
+            name: rng.integers(0, 6, 50) * rng.random()
+            for name in ("cost_fp", "cost_fn", "benefit_tp", "cost_ask")
+        },
+    )
+    log_odds = rng.normal(size=50) * 3
+    p = 1 / (1 + np.exp(-log_odds))
+    decided = prices.decide(log_odds)
+    expected = np.array(
+        [
+            p * prices.values(np.ones(50, bool), each) + (1 - p) * prices.values(np.zeros(50, bool), each)
+            for each in np.repeat([[0], [1], [2]], 50, axis=1)
+        ]
+    )
+    by_hand = [-p * prices.cost_fn, p * prices.benefit_tp - prices.cost_ask]
+    by_hand.append(p * prices.benefit_tp - (1 - p) * prices.cost_fp)
+    np.testing.assert_allclose(expected, by_hand, atol=1e-12)
+    np.testing.assert_allclose(expected[decided, np.arange(50)], expected.max(axis=0), atol=1e-9)
+
+
+def test_savings_are_compared_with_asking_about_every_row():
+    positive = np.tile([True, False], 100)
+    prices = RowPrices.from_values(200, cost_fp=10, cost_fn=10, cost_ask=2)
+    decided = np.tile([1, 0], 100)
+    found = estimate_savings(prices, positive, decided)
+    assert (found.total, found.total_of_asking, found.n_asked, found.n_predicted) == (-200, -400, 100, 0)
+    assert found.saving == 200
+    assert "compared with asking about every row" in str(found)
+    assert "asks about 100 of them" in str(found)

@@ -1,6 +1,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, TimeFolds, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
-from capo.exceptions import DataWarning, InvalidInputError
+from capo.exceptions import ConstraintWarning, DataWarning, InvalidInputError
+from capo.inspection import evaluate
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
 
@@ -297,3 +299,134 @@ def test_a_label_does_not_depend_on_the_rows_beside_it(seed):
         np.testing.assert_array_equal(np.concatenate(blocks)[:200], together[:200])
     scores = promised.log_odds(X)
     assert np.abs(scores - promised.decision_.cut).min() > 1e-7
+
+
+def regions(n, seed):
+    """A table with a column that is no feature: the labels of the south are harder to tell apart."""
+    X, y = rows(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    region = rng.choice(["north", "south", "east"], n, p=[0.5, 0.49, 0.01])
+    y = np.where((region == "south") & (rng.random(n) < 0.1), "no", y)
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "region": region}), y
+
+
+@pytest.fixture(scope="module")
+def framed():
+    X, y = regions(600, 0)
+    return classifier().fit(X[["a", "b"]], y)
+
+
+@pytest.mark.parametrize("label", [None, "ask"])
+def test_promises_for_segments(framed, label, tmp_path):
+    X, y = regions(4000, 30)
+    promises = ("precision >= 0.75", "npv >= 0.9") if label else ("fpr <= 0.1",)
+    promised = framed.guarantee(X, y, *promises, segments="region", abstain_label=label)
+    found, predicted = promised.guarantee_, promised.predict(X)
+    assert list(found.segments) == ["east", "north", "south"]
+    assert [each.is_certified for each in found.segments.values()] == [False, True, True]
+    for name, own in found.segments.items():
+        here = (X["region"] == name).to_numpy()
+        assert own.n_rows == here.sum()
+        cut = framed.log_odds(X[here][["a", "b"]]) > own.cut
+        np.testing.assert_array_equal(predicted[here] == "yes", cut)
+        upper = next(each for each in own.promises if each.constraint.rate.safe_end == "none")
+        failures = (predicted == "yes") & (y == "no") & here
+        assert upper.n_failures == failures.sum()
+    if label:
+        assert (predicted == "ask").sum() == found.n_asked
+    new = X.assign(region="west")
+    assert set(promised.predict(new)) == ({"ask"} if label else {"no"})
+    np.testing.assert_array_equal(promised.decision_function(X) > 0, predicted == "yes")
+    np.testing.assert_allclose(promised.predict_proba(X), framed.predict_proba(X))
+    text = str(found)
+    assert "for each region and for all of them at once with 95% confidence: north (" in text
+    assert "east: " in text
+    assert "calibration rows would be needed" in text
+    assert "row of any other region" in text
+    summary = promised.summary().notes
+    assert "depends on region: east " in summary["threshold"]
+    assert "decisions" not in summary
+    capo.save(promised, tmp_path / "m.capo")
+    loaded = capo.load(tmp_path / "m.capo")
+    np.testing.assert_array_equal(loaded.predict(X), predicted)
+    assert loaded.guarantee_ == found
+    blocks = [promised.predict(X[start : start + 7]) for start in range(0, 210, 7)]
+    np.testing.assert_array_equal(np.concatenate(blocks), predicted[:210])
+    assert all(np.abs(framed.log_odds(X) - own.cut).min() > 1e-7 for own in found.segments.values())
+
+
+def test_promises_are_tested_in_each_segment(framed):
+    X, y = regions(4000, 30)
+    promised = framed.guarantee(X, y, "fpr <= 0.1", segments="region")
+    X, y = regions(3000, 40)
+    y = np.where(X["region"] == "south", "no", y)  # the south has changed
+    decision = promised.positive_decision(X)
+    found = evaluate(promised, y == "yes", decision, segments=X["region"], random_state=0)
+    assert [each.segment for each in found.promises] == ["north", "south"]
+    assert [each.p_value <= 0.05 for each in found.promises] == [False, True]
+    assert "promise: fpr <= 0.1 for south with 95% confidence; these rows contradict it" in str(found)
+    here = (X["region"] == "south").to_numpy()
+    assert found.promises[1].n_failures == ((decision > 0) & here).sum()
+    untested = evaluate(promised, y == "yes", decision, random_state=0)
+    assert untested.promises == ()
+    assert "the promises are not tested" in untested.caution
+
+
+def test_segments_may_be_numbers_and_may_be_missing(framed):
+    X, y = regions(3000, 30)
+    codes = X["region"].map({"north": 1, "south": 2, "east": 3})
+    promised = framed.guarantee(X.assign(region=codes), y, "fpr <= 0.1", segments="region")
+    assert list(promised.guarantee_.segments) == ["1", "2", "3"]
+    floats = X.assign(region=codes.astype(float))
+    np.testing.assert_array_equal(promised.predict(floats), promised.predict(X.assign(region=codes)))
+    floats.loc[::2, "region"] = np.nan
+    assert set(promised.predict(floats)[::2]) == {"no"}
+    assert "yes" in promised.predict(floats)
+
+
+def test_groups_are_drawn_before_the_segments(framed):
+    X, y = regions(3000, 30)
+    groups = np.arange(3000) // 3
+    promised = framed.guarantee(X, y, "fpr <= 0.2", segments="region", groups=groups)
+    assert sum(each.n_rows for each in promised.guarantee_.segments.values()) == 1000
+    assert all(each.by_group for each in promised.guarantee_.segments.values())
+
+
+def test_errors_of_segments(framed):
+    X, y = regions(1000, 30)
+    with pytest.raises(InvalidInputError, match="segments must be the name of a column of X"):
+        framed.guarantee(X, y, "fpr <= 0.2", segments=X["region"])
+    with pytest.raises(InvalidInputError, match="are in the column 'place', which X does not have"):
+        framed.guarantee(X, y, "fpr <= 0.2", segments="place")
+    promised = framed.guarantee(X, y, "fpr <= 0.2", segments="region")
+    for method in ("predict", "decision_function", "positive_decision"):
+        with pytest.raises(InvalidInputError, match="are in the column 'region', which X does not have"):
+            getattr(promised, method)(X[["a", "b"]])
+    with pytest.raises(InvalidInputError, match="each region has a threshold of its own"):
+        promised.as_probability(promised.positive_decision(X))
+
+
+def test_a_refit_drops_the_promise_with_a_warning(model, framed):
+    X, y = rows(3000, 20)
+    promised = model.guarantee(X, y, "fpr <= 0.2")
+    with pytest.warns(ConstraintWarning, match="the guarantee of the old model does not hold"):
+        assert promised.refit_on(*rows(300, 50)).guarantee_ is None
+    X, y = regions(3000, 30)
+    by_region = framed.guarantee(X, y, "fpr <= 0.2", segments="region")
+    X, y = regions(300, 50)
+    with pytest.warns(ConstraintWarning, match="the guarantee of the old model does not hold"):
+        new = by_region.refit_on(X[["a", "b"]], y)
+    assert set(new.predict(X[["a", "b"]])) == {"yes", "no"}
+
+
+def test_nothing_is_said_of_rows_to_ask_about_if_there_are_none(model):
+    X, y = rows(3000, 20)
+    asks = model.guarantee(X, y, "precision >= 0.9", "npv >= 0.97", confidence=0.9, abstain_label="ask")
+    asked = asks.predict(X) == "ask"
+    for part in (slice(None), ~asked):
+        found = evaluate(asks, y[part] == "yes", asks.positive_decision(X[part]), random_state=0)
+        assert ("get no label" in found.caution) == asked[part].any()
+    assert (
+        f"{asked.sum():,} rows that get no label"
+        in evaluate(asks, y == "yes", asks.positive_decision(X), random_state=0).caution
+    )

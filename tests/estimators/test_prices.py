@@ -11,7 +11,7 @@ import capo
 from capo import CAPOClassifier, measures
 from capo.decisions import RowPrices
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.inspection import compare
+from capo.inspection import compare, evaluate
 
 RNG = np.random.default_rng(0)
 N = 1000
@@ -214,3 +214,54 @@ def test_prices_that_were_numbers_need_not_be_given_for_savings():
 def test_savings_need_one_label_and_one_weight_per_row(model, rows, weight, message):
     with pytest.raises(ValueError, match=message):
         model.savings(X[TEST], Y[rows], weight, cost_fn=AMOUNT[TEST])
+
+
+@pytest.mark.parametrize("cost_ask", [2, AMOUNT / 20])
+def test_rows_are_asked_about_where_that_costs_least(cost_ask, tmp_path):
+    """By the expected money of each of the three decisions."""
+    of_rows = np.broadcast_to(cost_ask, N)
+    asking = light().fit(
+        X[TRAIN],
+        Y[TRAIN],
+        cost_fp=5,
+        cost_fn=AMOUNT[TRAIN],
+        cost_ask=cost_ask if np.ndim(cost_ask) == 0 else cost_ask[TRAIN],
+    )
+    given = {"cost_fn": AMOUNT[TEST]} | ({"cost_ask": of_rows[TEST]} if np.ndim(cost_ask) else {})
+    predicted, p = asking.predict(X[TEST], **given), asking.predict_proba(X[TEST])[:, 1]
+    losses = np.column_stack((p * AMOUNT[TEST], of_rows[TEST], (1 - p) * 5))
+    assert set(predicted.tolist()) == {False, "ask", True}
+    np.testing.assert_array_equal(
+        predicted, np.array([False, "ask", True], dtype=object)[losses.argmin(axis=1)]
+    )
+    money = np.where(predicted == "ask", -of_rows[TEST], 0.0)
+    money -= np.where((predicted == True) & ~Y[TEST], 5, 0)  # noqa: E712
+    money -= np.where((predicted == False) & Y[TEST], AMOUNT[TEST], 0)  # noqa: E712
+    found = asking.savings(X[TEST], Y[TEST], **given)
+    assert found.total == pytest.approx(money.sum())
+    assert found.n_asked == (predicted == "ask").sum()
+    assert asking.score(X[TEST], Y[TEST], **given) == pytest.approx(money.mean())
+    assert asking.savings_.n_asked > 0
+    assert "cost_ask" in asking.summary().notes["prices"]
+    assert "'ask'" in asking.summary().notes["threshold"]
+    capo.save(asking, tmp_path / "m.capo")
+    np.testing.assert_array_equal(capo.load(tmp_path / "m.capo").predict(X[TEST], **given), predicted)
+    outputs, prices = asking.positive_decision(X[TEST]), asking.row_prices(N - 600, **given)
+    evaluation = evaluate(asking, Y[TEST], outputs, prices=prices, random_state=0)
+    assert evaluation.savings.total == pytest.approx(money.sum())
+    assert f"{found.n_asked} rows that get no label" in evaluation.caution
+
+
+def test_prices_that_are_numbers_ask_without_being_given_again():
+    asking = light().fit(X[TRAIN], Y[TRAIN], cost_fp=5, cost_fn=20, cost_ask=2)
+    predicted, p = asking.predict(X[TEST]), asking.predict_proba(X[TEST])[:, 1]
+    np.testing.assert_array_equal(predicted == "ask", (p > 0.1) & (p < 0.6))
+    assert asking.answers_.tolist() == [False, "ask", True]
+    cheap = asking.predict(X[TEST], cost_ask=0.5)
+    assert (cheap == "ask").sum() > (predicted == "ask").sum()
+    assert asking.savings(X[TEST], Y[TEST]).n_asked == (predicted == "ask").sum()
+    labels = np.where(Y[TRAIN], "ask", "no")
+    with pytest.raises(
+        InvalidInputError, match="'ask' is predicted for rows to ask about: rename this label"
+    ):
+        light().fit(X[TRAIN], labels, cost_fp=5, cost_ask=2)

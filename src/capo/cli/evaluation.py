@@ -51,8 +51,15 @@ def evaluate(
     else:
         from .. import dask
 
-        if loaded.model.target_type_ != "binary" or rows.is_priced(loaded.model):
-            raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
+        found = loaded.model.guarantee_
+        if (
+            loaded.model.target_type_ != "binary"
+            or rows.is_priced(loaded.model)
+            or (found and found.segments)
+        ):
+            raise InvalidInputError(
+                "--cluster is for models of two classes without prices and segments: leave it out."
+            )
         if getattr(loaded.schema, "weight", ""):
             raise InvalidInputError("--cluster is for models trained without --weight: leave it out.")
         if getattr(loaded.schema, "group", ""):
@@ -98,6 +105,8 @@ def compare(
     from .inputs import table_sha256
 
     console.strict = training.strict
+    if training.cost_ask is not None:
+        raise InvalidInputError("the simpler methods cannot ask for a label: leave --cost-ask out.")
     reader = table.open()
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
     plan = training_data.TrainingPlan(training, N_CROSS_FIT_FOLDS)
@@ -171,7 +180,7 @@ def explain(
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
-        X = loaded.schema.features(batch)
+        X = table_rows.read_features(loaded, batch)
     for row in rows or ():
         if not 1 <= row <= len(batch):
             raise InvalidInputError(

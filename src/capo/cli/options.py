@@ -305,6 +305,9 @@ class Training:
     benefit_tp: Annotated[
         Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")
     ] = None
+    cost_ask: Annotated[
+        Text, model_option("--cost-ask COLUMN|NUMBER", "What asking for a label costs: 'ask' is predicted.")
+    ] = None
     auxiliaries: Annotated[
         Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")
     ] = None

@@ -28,9 +28,7 @@ def predict(
         Path | None,
         output_option("--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."),
     ] = None,
-    ids: Annotated[
-        Texts, column_option("--id COLUMN", "Column to copy; by default as in training.")
-    ] = None,
+    ids: Annotated[Texts, column_option("--id COLUMN", "Column to copy; by default as in training.")] = None,
     excel_safe: Annotated[
         bool, output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
     ] = False,
@@ -172,6 +170,9 @@ def guarantee(
     objective: Annotated[
         Text, model_option("--objective MEASURE", "Measure to maximize while all promises hold.")
     ] = None,
+    segments: Annotated[
+        Text, column_option("--segments COLUMN", "Keep the promises for each value of this column.")
+    ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,
 ) -> None:
@@ -186,18 +187,23 @@ def guarantee(
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' -o promised.capo
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.9' --promise 'npv >= 0.99'
       capo guarantee alarm.capo calibration.csv --promise 'precision >= 0.8' --objective f1 --json
+      capo guarantee alarm.capo calibration.csv --promise 'fpr <= 0.05' --segments region -o promised.capo
     """
     import numpy as np
 
     from ..decisions import Constraint, needs_abstention
-    from . import inputs
+    from . import inputs, rows
 
     reader = table.open()
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
-        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+        X, y, weight = (
+            rows.read_features(loaded, batch, segments),
+            schema.labels(batch),
+            schema.weights(batch),
+        )
         groups = schema.groups(batch)
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(
@@ -208,6 +214,7 @@ def guarantee(
     if abstain_label is None and needs_abstention(promises):
         abstain_label = "ask"
     limits: dict[str, Any] = {"confidence": confidence, "objective": objective, "groups": groups}
+    limits["segments"] = segments
     with console.step("testing"):
         promised = loaded.model.guarantee(
             X, y, *promises, abstain_label=abstain_label, **limits, random_state=seed

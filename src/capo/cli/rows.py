@@ -31,6 +31,7 @@ from ..io.parts import TablePart
 from ..io.source import Batch, SparseRows
 from ..io.table_schema import LabelMatrixSchema, PriceColumns, Schema, TableSchema
 from ..learning.folds import TimeFolds
+from ..tables.checks import segment_names
 from ..tables.kinds import BooleanKind
 from ..tables.numbers import NumberKind
 from ..tables.targets import positive_mask
@@ -60,10 +61,10 @@ MAX_VALUE_LENGTH = 40
 
 
 def is_priced(model: CAPOClassifier) -> bool:
-    """Whether each row has its own threshold; a guarantee is about one threshold for all."""
-    return model.target_type_ == "binary" and bool(
-        model.prices_ is not None and model.prices_.per_row and model.guarantee_ is None
-    )
+    """Whether rows are decided by their prices; a guarantee has thresholds of its own."""
+    terms = model.prices_
+    is_decided = terms is not None and (terms.per_row or terms.asks)
+    return model.target_type_ == "binary" and bool(is_decided and model.guarantee_ is None)
 
 
 #: What ``--json`` tells about a fit: attributes of the models that have them.
@@ -101,6 +102,16 @@ def write_trained_model(
     if model.savings_ is not None:
         data["savings"] = model.savings_.to_dict()
     console.result(summary, data)
+
+
+def read_features(loaded: LoadedModel, batch: Batch, column: str | None = None) -> Any:
+    """The features of a batch, and the column of segments, by default that of the model's guarantee."""
+    X, found = loaded.schema.features(batch), loaded.model.guarantee_
+    column = (found.column if found else "") if column is None else column
+    if not column or column in getattr(X, "columns", ()):
+        return X
+    table_schema.require_column(column, batch.frame.columns, "segments")
+    return X.with_columns(batch.frame[column])
 
 
 def price_columns(loaded: LoadedModel) -> PriceColumns:
@@ -155,10 +166,10 @@ class PredictedRows(NamedTuple):
 
 def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
     """Predict the rows of a batch."""
-    model, features, log_odds = loaded.model, schema.features(batch), None
+    model, features, log_odds = loaded.model, read_features(loaded, batch), None
     if model.target_type_ == "binary":
         log_odds = model.log_odds(features)
-        columns = _binary_columns(loaded, batch, log_odds)
+        columns = _binary_columns(loaded, batch, features, log_odds)
     else:
         columns = _class_columns(loaded, features)
     ids = schema.id_columns(batch)
@@ -174,18 +185,18 @@ def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicte
     return PredictedRows(pl.DataFrame({**ids.to_dict(), **columns}), unseen, missing, log_odds)
 
 
-def _binary_columns(loaded: LoadedModel, batch: Batch, log_odds: FloatArray) -> dict[str, Any]:
+def _binary_columns(loaded: LoadedModel, batch: Batch, X: Any, log_odds: FloatArray) -> dict[str, Any]:
     """The label, the probability and the threshold of each row, and what calling it positive is worth."""
     model, probability = loaded.model, expit(log_odds)
     prices = read_prices(loaded, batch) if is_priced(model) else None
-    decision = prices or model.decision_
+    decision = prices or model.row_decision(X)
     answers = decision.answers(model.label_pair)
     if answers.dtype == object:  # a column has values of one type
         answers = answers.astype(str)
     columns = {
         "label": answers[decision.decide(log_odds).astype(int)],
         "score": probability,
-        "threshold": np.full(len(log_odds), model.threshold_) if prices is None else prices.thresholds,
+        "threshold": np.broadcast_to(expit(decision.log_odds), len(log_odds)),
     }
     if prices is not None:
         columns["expected_saving"] = prices.expected_savings(probability)
@@ -426,19 +437,23 @@ class LabeledOutputs(NamedTuple):
     weight: FloatArray | None
     groups: NDArray[Any] | None
     prices: RowPrices | None
+    segments: NDArray[Any] | None
 
 
 def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = True) -> LabeledOutputs:
     """Apply a model to labeled rows."""
     schema, model, prices = loaded.schema, loaded.model, None
-    X, y = schema.features(batch), np.asarray(schema.labels(batch))
+    X, y = read_features(loaded, batch), np.asarray(schema.labels(batch))
     if model.target_type_ == "binary":
         y = positive_mask(y, model.label_pair)
     if is_priced(model):
         prices = read_prices(loaded, batch, is_needed=needs_prices)
     methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
     outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
-    return LabeledOutputs(X, y, outputs, schema.weights(batch), schema.known_groups(batch), prices)
+    column = model.guarantee_.column if model.guarantee_ else ""
+    segments = segment_names(X, column) if column else None
+    weight, groups = schema.weights(batch), schema.known_groups(batch)
+    return LabeledOutputs(X, y, outputs, weight, groups, prices, segments)
 
 
 def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledOutputs:
@@ -450,8 +465,11 @@ def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Cons
             step.progress(count(batch.first_row + len(batch) - 1, "row"))
     first, prices = parts[0], None
     if first.prices is not None:
-        columns = ([getattr(each.prices, name) for each in parts] for name in decisions.PRICE_NAMES)
-        prices = RowPrices(*(np.concatenate(each) for each in columns))
+        columns = {
+            name: np.concatenate([getattr(each.prices, name) for each in parts])
+            for name in decisions.ROW_PRICE_NAMES
+        }
+        prices = replace(first.prices, **columns)
     return LabeledOutputs(
         None,
         np.concatenate([each.y for each in parts]),
@@ -459,6 +477,7 @@ def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Cons
         None if first.weight is None else np.concatenate([each.weight for each in parts]),
         inputs.join_groups([each.groups for each in parts], loaded, console),
         prices,
+        None if first.segments is None else np.concatenate([each.segments for each in parts]),
     )
 
 
@@ -472,6 +491,7 @@ def evaluate_rows(
             rows.y,
             rows.outputs,
             prices=rows.prices,
+            segments=rows.segments,
             sample_weight=rows.weight,
             groups=rows.groups,
             all_measures=all_measures,

@@ -128,9 +128,4 @@ def refit(
         old.set_params(cv=DEFAULT_N_FOLDS)
     with console.step("training"):
         new = old.refit_on(X, y, weight, **params).set_params(verbose=0)
-    if old.guarantee_ is not None and new.guarantee_ is None:
-        console.note(
-            "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
-            "other labeled rows."
-        )
     rows.write_trained_model(new, new.summary(), output, loaded.schema, record, console)

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from .. import measures
 from .._compat import BoolArray, FloatArray, NDArray
-from ..decisions import PRICE_NAMES
+from ..decisions import ROW_PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
 from ..io import table_schema
@@ -298,7 +298,7 @@ class TrainingPlan:
 
     def __init__(self, options: Training, folds: int | None) -> None:
         self.options = options
-        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
+        self.prices = {name: text for name in ROW_PRICE_NAMES if (text := getattr(options, name)) is not None}
         self.roles = _make_roles(options)
         default = "cost" if self.prices else "f1"
         self.measure = RequestedMeasure.parse(options.measure, options.measure_args, default)

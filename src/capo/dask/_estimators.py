@@ -58,10 +58,7 @@ def predict(model: Any, X: Any) -> Any:
     >>> bool((labels.compute() == model.predict(X)).all())
     True
     """
-    decision, labels = getattr(model, "decision_", None), np.asarray(model.classes_)
-    return _apply(
-        model, "predict", X, labels.dtype if decision is None else decision.answers(labels).dtype, 1
-    )
+    return _apply(model, "predict", X, np.asarray(getattr(model, "answers_", model.classes_)).dtype, 1)
 
 
 def predict_proba(model: Any, X: Any) -> Any:

@@ -23,7 +23,16 @@ from ._population import (
     mixture_distance,
     sampling_error,
 )
-from ._prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings, format_money
+from ._prices import (
+    ASK,
+    PRICE_NAMES,
+    ROW_PRICE_NAMES,
+    PriceTerms,
+    RowPrices,
+    Savings,
+    estimate_savings,
+    format_money,
+)
 from ._threshold import (
     ALL_ROWS_CUT,
     NO_ROW_CUT,
@@ -39,9 +48,11 @@ from ._threshold import (
 
 __all__ = [
     "ALL_ROWS_CUT",
+    "ASK",
     "MAX_MIXTURE_DISTANCE",
     "NO_ROW_CUT",
     "PRICE_NAMES",
+    "ROW_PRICE_NAMES",
     "ClassDecision",
     "ClassScores",
     "Constraint",

@@ -7,7 +7,8 @@ first failure has error probability alpha as a whole. For precision the threshol
 planned with the training rows (`plan_cuts`), and nothing but the number of calibration rows is used; the same
 argument holds. Several constraints with the same safe end are tested together: a threshold passes if all of
 them do. Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with
-half of the error probability, so that all thresholds that pass hold at once.
+half of the error probability, so that all thresholds that pass hold at once. So do segments, such as the
+regions of a table: each has thresholds of its own, and its share of the error probability.
 
 The planned thresholds are scores of training rows, spaced evenly in the square root of the number of
 calibration rows that are expected beyond them, which is how finely rates can be told apart; scores with few
@@ -21,13 +22,14 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
 
-from .._compat import BoolArray, FloatArray, IntArray, NDArray
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
 from ._calibration import ClassScores
@@ -84,24 +86,32 @@ class Guarantee(Decision):
         What is predicted for rows between the cuts; None if there are none.
     by_group : bool
         Whether one row was drawn from each group of rows.
+    column : str
+        The column of the table that tells the segment of a row, if there are segments.
+    segments : dict of str to Guarantee
+        The thresholds of each segment. There are no `promises` then but theirs, and `cut` and `lower_cut`
+        are for rows of other segments, which get no label, or the one that breaks no promise.
     """
 
     promises: tuple[Promise, ...]
     confidence: float
-    cut: float
-    lower_cut: float
+    cut: Any
+    lower_cut: Any
     n_rows: int
     n_asked: int = 0
     abstain_label: Any = None
     by_group: bool = False
+    column: str = ""
+    segments: dict[str, Guarantee] = field(default_factory=dict)
 
     @property
     def is_certified(self) -> bool:
         """Whether all promises passed their tests."""
-        return all(each.is_certified for each in self.promises)
+        segments = all(each.is_certified for each in self.segments.values())
+        return segments and all(each.is_certified for each in self.promises)
 
     @property
-    def log_odds(self) -> float:
+    def log_odds(self) -> Any:
         """The log-odds above which rows are positive, as of other thresholds."""
         return self.cut
 
@@ -109,19 +119,16 @@ class Guarantee(Decision):
         """Return the log-odds minus those above which rows are positive."""
         return scores - self.cut
 
-    def decide(self, scores: FloatArray) -> NDArray[Any]:
-        """Return the position of each row's answer in `answers`."""
-        positive = super().decide(scores)
-        return positive if self.abstain_label is None else positive + (scores > self.lower_cut).astype(int)
+    def lower_margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those up to which rows are negative."""
+        return scores - self.lower_cut
 
-    def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
-        """Return the negative label, what is predicted for rows that get no label, and the positive one."""
-        if self.abstain_label is None:
-            return label_pair
-        negative, positive = label_pair.tolist()
-        values = [negative, self.abstain_label, positive]
-        same_type = len({type(each) for each in values}) == 1
-        return np.array(values) if same_type else np.array(values, dtype=object)
+    def for_rows(self, segments: ArrayLike) -> Guarantee:
+        """Return this decision with the thresholds of each row, whose segments are given."""
+        names, codes = np.unique(np.asarray(segments, dtype=str), return_inverse=True)
+        found = [self.segments.get(name, self) for name in names.tolist()]
+        cuts = np.array([(each.cut, each.lower_cut) for each in found]).reshape(-1, 2)[codes]
+        return replace(self, cut=cuts[:, 0], lower_cut=cuts[:, 1])
 
     @property
     def asked_interval(self) -> tuple[float, float]:
@@ -135,50 +142,70 @@ class Guarantee(Decision):
         return str(self)
 
     def __str__(self) -> str:
-        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
-        rows += ", one from each group" if self.by_group else ""
-        confidence, parts = f"with {100 * self.confidence:.10g}% confidence", []
-        kept, failed = (
-            [each for each in self.promises if each.is_certified == state] for state in (True, False)
-        )
-        if kept:
-            kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
+        confidence = f"with {100 * self.confidence:.10g}% confidence"
+        kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
+        parts = []
+        if self.segments:
+            each = next(iter(self.segments.values()))
+            names = " and ".join(str(promise.constraint) for promise in each.promises)
+            found = [f"{name} ({each.n_rows:,})" for name, each in self.segments.items() if each.is_certified]
+            parts.append(
+                f"{names} on {kind}, for each {self.column} and for all of them at once {confidence}: "
+                f"{', '.join(found) or 'none'} of {self.n_rows:,} calibration rows"
+            )
+            parts += [f"{name}: {text}" for name, each in self.segments.items() for text in each._failures()]
+            label = "gets a label" if self.abstain_label is not None else "is predicted positive"
+            parts.append(f"{'no' if self.cut > 0 else 'every'} row of any other {self.column} {label}")
+        elif kept := [each for each in self.promises if each.is_certified]:
             counts = " and ".join(
                 f"{each.n_failures:,} of {each.n_trials:,} {each.constraint.rate.failure_phrase}"
                 for each in kept
             )
             p_values = ", ".join(f"{each.p_value:.2g}" for each in kept)
             names = " and ".join(str(each.constraint) for each in kept)
-            parts.append(f"{names} on {kind}, {confidence}: {counts} among {rows} (p = {p_values})")
-        if failed:
-            end = failed[0].constraint.rate.safe_end
-            if kept and self.abstain_label is None:
-                result = "not at the same threshold"
-            elif self.abstain_label is None:
-                result = f"{'no' if end == 'none' else 'every'} row is predicted positive"
-            else:
-                sides = {each.constraint.rate.safe_end: each for each in failed}
-                words = ["positive" if side == "none" else "negative" for side in sides]
-                result = f"no row is predicted {' or '.join(words)}"
-            numbers = [each.n_rows_needed for each in failed]
-            needed = (
-                f"about {max(filter(None, numbers)):,} calibration rows would be needed"
-                if None not in numbers
-                else "judging by the training rows, no number of calibration rows would be enough: lower the "
-                "limit or train a better model"
-            )
-            names = " and ".join(str(each.constraint) for each in failed)
-            parts.append(f"{names} cannot be guaranteed {confidence} from {rows}: {result}; {needed}")
+            parts.append(f"{names} on {kind}, {confidence}: {counts} among {self._rows} (p = {p_values})")
+        parts += self._failures()
         if self.abstain_label is not None:
             low, high = self.asked_interval
             share = f"{self.n_asked / max(self.n_rows, 1):.1%} of the rows"
             parts.append(f"{self.abstain_label!r} for {share} (95% interval {low:.1%} to {high:.1%})")
         return "; ".join(parts)
 
+    @property
+    def _rows(self) -> str:
+        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
+        return rows + (", one from each group" if self.by_group else "")
+
+    def _failures(self) -> list[str]:
+        """Which promises cannot be kept, what is predicted instead, and how many rows would be needed."""
+        failed = [each for each in self.promises if not each.is_certified]
+        if not failed:
+            return []
+        end = failed[0].constraint.rate.safe_end
+        if len(failed) < len(self.promises) and self.abstain_label is None:
+            result = "not at the same threshold"
+        elif self.abstain_label is None:
+            result = f"{'no' if end == 'none' else 'every'} row is predicted positive"
+        else:
+            sides = {each.constraint.rate.safe_end: each for each in failed}
+            words = ["positive" if side == "none" else "negative" for side in sides]
+            result = f"no row is predicted {' or '.join(words)}"
+        numbers = [each.n_rows_needed for each in failed]
+        needed = (
+            f"about {max(filter(None, numbers)):,} calibration rows would be needed"
+            if None not in numbers
+            else "judging by the training rows, no number of calibration rows would be enough: lower the "
+            "limit or train a better model"
+        )
+        names = " and ".join(str(each.constraint) for each in failed)
+        confidence = f"with {100 * self.confidence:.10g}% confidence"
+        return [f"{names} cannot be guaranteed {confidence} from {self._rows}: {result}; {needed}"]
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
         promises = [{**asdict(each), "constraint": str(each.constraint)} for each in self.promises]
         values = {**asdict(self), "promises": promises, "is_certified": self.is_certified}
+        values["segments"] = {name: each.to_dict() for name, each in self.segments.items()}
         return {**values, "asked_interval": list(self.asked_interval), "statement": str(self)}
 
 
@@ -197,6 +224,8 @@ MAX_VALUES_SHARE = 0.1
 MIN_GAP = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
+#: A column with more values is no column of segments.
+MAX_SEGMENTS = 100
 
 
 def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
@@ -334,11 +363,12 @@ def _test_side(
     constraints: list[Constraint],
     scores: FloatArray,
     positive: BoolArray,
+    gaps: FloatArray,
     confidence: float,
     plan: FloatArray | None,
 ) -> _Side:
-    """Test cuts in their order up to the first failure: those of the plan, or else between all scores."""
-    upward, gaps = constraints[0].rate.safe_end == "none", _gaps_between(scores)
+    """Test cuts in their order up to the first failure: those of the plan, or else in all gaps."""
+    upward = constraints[0].rate.safe_end == "none"
     if plan is None:
         tested = gaps.mean(axis=1)[::-1] if upward else gaps.mean(axis=1)
     else:
@@ -384,6 +414,7 @@ def certify(
     confidence: float = 0.95,
     abstain_label: Any = None,
     objective: Measure | None = None,
+    segments: ArrayLike | None = None,
     cuts: FloatArray | None = None,
     random_state: int = 0,
 ) -> Guarantee:
@@ -413,6 +444,10 @@ def certify(
         Chooses among the thresholds that pass, by its value on the calibration rows; by default the one
         furthest from the end where the first constraint holds by definition, such as that of the highest
         recall for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
+    segments : array-like of str, shape (n_calibration_rows,), optional
+        The segment of each row, such as a region; empty where it is not known. The constraints hold in every
+        segment that has thresholds, all at once. Segments with so few rows that no test can pass take
+        nothing from the others.
     cuts : ndarray, optional
         The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
         They must not depend on the calibration rows, except on their number.
@@ -441,15 +476,67 @@ def certify(
     constraints = [constraints] if isinstance(constraints, Constraint) else list(constraints)
     _check_sides(constraints, abstain_label, objective)
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    search = partial(
+        _find_cuts,
+        constraints,
+        training=training,
+        gaps=_gaps_between(scores),
+        abstain_label=abstain_label,
+        objective=objective,
+        cuts=cuts,
+        random_state=random_state,
+    )
+    confidence = float(confidence)
+    if segments is None:
+        return search(scores, positive, confidence=confidence)
+    names, codes = np.unique(np.asarray(segments, dtype=str), return_inverse=True)
+    sizes = dict(zip(names.tolist(), np.bincount(codes).tolist(), strict=True))
+    sizes.pop("", None)
+    if not 0 < len(sizes) <= MAX_SEGMENTS:
+        raise InvalidInputError(
+            f"segments must have between 1 and {MAX_SEGMENTS} different values: found {len(sizes):,}."
+        )
+    error, n_ends = 1.0 - confidence, len({each.rate.safe_end for each in constraints})
+    for n_shares in range(1, len(sizes) + 1):  # until no more segments than shares can pass a test
+        share = error / n_shares
+        least = min(each.min_trials(1.0 - share / n_ends) for each in constraints)
+        if sum(size >= least for size in sizes.values()) <= n_shares:
+            break
+    found = {}
+    for name in sizes:
+        rows = names[codes] == name
+        own = search(scores[rows], positive[rows], confidence=1.0 - share)
+        found[name] = replace(own, confidence=confidence)
+    cut = NO_ROW_CUT if constraints[0].rate.safe_end == "none" or abstain_label is not None else ALL_ROWS_CUT
+    lower_cut = cut if abstain_label is None else ALL_ROWS_CUT
+    n_asked = sum(each.n_asked for each in found.values())
+    n_asked += 0 if abstain_label is None else len(scores) - sum(sizes.values())
+    return Guarantee((), confidence, cut, lower_cut, len(scores), n_asked, abstain_label, segments=found)
+
+
+def _find_cuts(
+    constraints: list[Constraint],
+    scores: FloatArray,
+    positive: BoolArray,
+    *,
+    training: ClassScores,
+    gaps: FloatArray,
+    confidence: float,
+    abstain_label: Any,
+    objective: Measure | None,
+    cuts: FloatArray | None,
+    random_state: int,
+) -> Guarantee:
+    """Test the constraints on these rows, and choose among the cuts that pass; cuts lie in the gaps."""
     ends = dict.fromkeys(each.rate.safe_end for each in constraints)
-    level = 1.0 - (1.0 - float(confidence)) / len(ends)
+    level = 1.0 - (1.0 - confidence) / len(ends)
     sides = []
     for end in ends:
         own = [each for each in constraints if each.rate.safe_end == end]
         plan = None
         if not all(each.rate.is_monotone for each in own):
             plan = plan_cuts(own, training, len(scores), level, random_state) if cuts is None else cuts
-        sides.append(_test_side(own, scores, positive, level, plan))
+        sides.append(_test_side(own, scores, positive, gaps, level, plan))
     certified = [each for each in sides if len(each.cuts) > 1]
     if abstain_label is not None:
         lower_cut, cut = _closest_pair(sides, scores)
@@ -476,7 +563,7 @@ def certify(
             promises[each] = Promise(each, is_certified, trials, failures, p_value, needed)
     n_asked = int(((scores > lower_cut) & (scores <= cut)).sum())
     found = tuple(promises[each] for each in constraints)
-    return Guarantee(found, float(confidence), cut, lower_cut, len(scores), n_asked, abstain_label)
+    return Guarantee(found, confidence, cut, lower_cut, len(scores), n_asked, abstain_label)
 
 
 #: 1 - 0.9 is not 0.1: a p-value of exactly 0.1 passes at a confidence of 0.9. Relative, since 1 - confidence

@@ -5,13 +5,15 @@ With the probability p of the positive class, calling a row positive instead of 
     p (cost_fn + benefit_tp) - (1 - p) cost_fp
 
 in expectation, which is above 0 where p > cost_fp / (cost_fp + cost_fn + benefit_tp): a threshold for each
-row, without a search.
+row, without a search. To ask for the label costs `cost_ask`, which is less than what a positive label is
+expected to lose, (1 - p) cost_fp, and than what a negative one is, p (cost_fn + benefit_tp), between two
+thresholds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,12 @@ from ..exceptions import InvalidInputError
 from ..measures import Cost, cost_log_odds
 from ._threshold import Decision
 
-#: The prices, in the order in which they are named.
+#: The prices of the measure "cost", in the order in which they are named.
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
+#: All prices of a row.
+ROW_PRICE_NAMES = (*PRICE_NAMES, "cost_ask")
+#: What is predicted for rows for which asking costs least.
+ASK = "ask"
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,11 @@ class RowPrices(Decision):
         The cost of calling the row negative if it is positive.
     benefit_tp : ndarray of shape (n_samples,)
         What it is worth to call the row positive if it is positive.
+    cost_ask : ndarray of shape (n_samples,)
+        The cost of asking for the label of the row, which then is the right one; infinite if nobody can be
+        asked.
+    abstain_label : object
+        "ask" if rows can be asked about, else None.
 
     Examples
     --------
@@ -48,19 +59,33 @@ class RowPrices(Decision):
     array([0.2  , 0.005])
     >>> prices.values(np.array([True, True]), np.array([True, False]))
     array([   0., -995.])
+    >>> asking = RowPrices.from_values(3, cost_fp=10, cost_fn=10, cost_ask=2)
+    >>> asking.answers(np.array(["no", "yes"]))[asking.decide(np.array([-3.0, 0.0, 3.0]))]
+    array(['no', 'ask', 'yes'], dtype='<U3')
     """
 
     cost_fp: FloatArray
     cost_fn: FloatArray
     benefit_tp: FloatArray
+    cost_ask: FloatArray
+    abstain_label: Any = None
 
     @classmethod
     def from_values(
-        cls, n_rows: int, *, cost_fp: Any = 1.0, cost_fn: Any = 1.0, benefit_tp: Any = 0.0
+        cls,
+        n_rows: int,
+        *,
+        cost_fp: Any = 1.0,
+        cost_fn: Any = 1.0,
+        benefit_tp: Any = 0.0,
+        cost_ask: Any = None,
     ) -> RowPrices:
-        """Check prices: each is a number for all rows, or one number per row."""
+        """Check prices: each is a number for all rows, or one number per row; None if nobody can be asked."""
         values = zip(PRICE_NAMES, (cost_fp, cost_fn, benefit_tp), strict=True)
-        return cls(*(_check_price(value, name, n_rows) for name, value in values))
+        prices = {name: _check_price(value, name, n_rows) for name, value in values}
+        if cost_ask is None:
+            return cls(**prices, cost_ask=np.full(n_rows, np.inf))
+        return cls(**prices, cost_ask=_check_price(cost_ask, "cost_ask", n_rows), abstain_label=ASK)
 
     def __len__(self) -> int:
         return len(self.cost_fp)
@@ -84,7 +109,16 @@ class RowPrices(Decision):
     @property
     def log_odds(self) -> FloatArray:
         """The log-odds above which each row is positive; finite, also where one of the prices is 0."""
-        return cost_log_odds(self.cost_fp, self.stakes)
+        without, saved = cost_log_odds(self.cost_fp, self.stakes), self.cost_fp - self.cost_ask
+        above = cost_log_odds(np.maximum(saved, 0.0), self.cost_ask)
+        return np.where(saved > 0, np.maximum(without, above), without)
+
+    @property
+    def lower_log_odds(self) -> FloatArray:
+        """The log-odds up to which each row is negative: `log_odds` where it cannot be asked about."""
+        without, saved = cost_log_odds(self.cost_fp, self.stakes), self.stakes - self.cost_ask
+        below = cost_log_odds(np.where(saved > 0, self.cost_ask, 0.0), saved)
+        return np.where(saved > 0, np.minimum(without, below), without)
 
     @property
     def thresholds(self) -> FloatArray:
@@ -95,6 +129,10 @@ class RowPrices(Decision):
         """Return the log-odds minus those at the threshold of each row."""
         return scores - self.log_odds
 
+    def lower_margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those up to which each row is negative."""
+        return scores - self.lower_log_odds
+
     def describe(self) -> str:
         """Return the decision in one sentence."""
         return "positive if that is worth more in expectation, at the prices of the row"
@@ -103,18 +141,21 @@ class RowPrices(Decision):
         """What calling each row positive instead of negative is worth in expectation."""
         return np.asarray(probability * self.stakes - (1.0 - probability) * self.cost_fp)
 
-    def values(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
-        """The money of each row with these predictions: a cost is below 0."""
+    def values(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
+        """The money of each row with these decisions, as from `decide`: a cost is below 0."""
+        asked = np.zeros(len(self), dtype=bool) if decided.dtype == np.bool_ else decided == 1
+        predicted = np.where(asked, positive, decided > 0)  # the answer is right
         of_positive = np.where(predicted, self.benefit_tp, -self.cost_fn)
-        return np.where(positive, of_positive, np.where(predicted, -self.cost_fp, 0.0))
+        money = np.where(positive, of_positive, np.where(predicted, -self.cost_fp, 0.0))
+        return money - np.where(asked, self.cost_ask, 0.0)
 
-    def losses(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
-        """What each prediction costs compared with the right one: 0 where it is right."""
-        return self.values(positive, positive) - self.values(positive, predicted)
+    def losses(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
+        """What each decision costs compared with the right label: 0 where it is right."""
+        return self.values(positive, positive) - self.values(positive, decided)
 
     def take_rows(self, rows: IntArray | BoolArray) -> RowPrices:
         """Return the prices of some of the rows."""
-        return RowPrices(self.cost_fp[rows], self.cost_fn[rows], self.benefit_tp[rows])
+        return replace(self, **{name: getattr(self, name)[rows] for name in ROW_PRICE_NAMES})
 
 
 @dataclass(frozen=True)
@@ -135,8 +176,14 @@ class PriceTerms:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> PriceTerms:
         """Separate numbers from prices of each row."""
-        per_row = tuple(name for name in PRICE_NAMES if np.ndim(values[name]) > 0)
-        return cls({name: float(values[name]) for name in PRICE_NAMES if name not in per_row}, per_row)
+        names = [name for name in ROW_PRICE_NAMES if values.get(name) is not None]
+        per_row = tuple(name for name in names if np.ndim(values[name]) > 0)
+        return cls({name: float(values[name]) for name in names if name not in per_row}, per_row)
+
+    @property
+    def asks(self) -> bool:
+        """Whether asking has a price."""
+        return "cost_ask" in (*self.constants, *self.per_row)
 
     def complete(self, given: Mapping[str, Any], advice: str) -> dict[str, Any]:
         """Add the prices that were numbers in training; raise an error if one of each row is missing.
@@ -162,11 +209,9 @@ class PriceTerms:
         return {**self.constants, **{name: value for name, value in given.items() if value is not None}}
 
     def __str__(self) -> str:
-        texts = {
-            name: "of each row" if name in self.per_row else f"{self.constants[name]:g}"
-            for name in PRICE_NAMES
-        }
-        return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "0")
+        texts = {name: f"{value:g}" for name, value in self.constants.items() if value}
+        texts |= dict.fromkeys(self.per_row, "of each row")
+        return ", ".join(f"{name} {texts[name]}" for name in ROW_PRICE_NAMES if name in texts)
 
 
 def _check_price(value: Any, name: str, n_rows: int) -> FloatArray:
@@ -211,14 +256,18 @@ class Savings:
         The same if no row is called positive.
     total_of_all : float
         The same if every row is called positive.
+    total_of_asking : float or None
+        The same if every row is asked about; None if nobody can be asked.
     saving : float
-        How much better the predictions are than the better of the two.
+        How much better the predictions are than the best of these.
     low, high : float
         The 95% bootstrap interval of the saving.
     n_rows : int
         Number of rows.
     n_predicted : int
         Rows that are called positive.
+    n_asked : int
+        Rows that are asked about.
 
     Examples
     --------
@@ -238,11 +287,19 @@ class Savings:
     high: float
     n_rows: int
     n_predicted: int
+    total_of_asking: float | None = None
+    n_asked: int = 0
 
     @property
     def baseline(self) -> str:
-        """The better way to treat all rows alike."""
-        return f"calling {'no' if self.total_of_none >= self.total_of_all else 'every'} row positive"
+        """The best way to treat all rows alike."""
+        totals = {
+            "calling no row positive": self.total_of_none,
+            "calling every row positive": self.total_of_all,
+        }
+        if self.total_of_asking is not None:
+            totals["asking about every row"] = self.total_of_asking
+        return max(totals, key=lambda name: totals[name])
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -253,6 +310,7 @@ class Savings:
             f"saves {format_money(self.saving)} on {self.n_rows:,} rows (95% interval "
             f"{format_money(self.low)} to {format_money(self.high)}) compared with {self.baseline}; total "
             f"{format_money(self.total)}"
+            + ("" if self.total_of_asking is None else f"; asks about {self.n_asked:,} of them")
         )
 
 
@@ -266,13 +324,13 @@ def format_money(value: float) -> str:
 def estimate_savings(
     prices: RowPrices,
     positive: BoolArray,
-    predicted: BoolArray,
+    decided: BoolArray | IntArray,
     sample_weight: FloatArray | None = None,
     *,
     groups: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Savings:
-    """Compare predictions with the better of two ways to treat all rows alike, with a bootstrap interval.
+    """Compare decisions with the best way to treat all rows alike, with a bootstrap interval.
 
     Parameters
     ----------
@@ -280,8 +338,8 @@ def estimate_savings(
         The prices of the rows.
     positive : ndarray of bool, shape (n_samples,)
         Which rows are positive.
-    predicted : ndarray of bool, shape (n_samples,)
-        Which rows are called positive.
+    decided : ndarray of shape (n_samples,)
+        Which rows are called positive, or what `RowPrices.decide` returns if rows can be asked about.
     sample_weight : ndarray of shape (n_samples,), optional
         How many rows each row stands for.
     groups : array-like of shape (n_samples,), optional
@@ -295,12 +353,12 @@ def estimate_savings(
         Totals in the user's money.
     """
     weight = np.ones(len(prices)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    values, of_none, of_all = (
-        weight * prices.values(positive, each)
-        for each in (predicted, np.zeros_like(predicted), np.ones_like(predicted))
-    )
-    total, total_of_none, total_of_all = (float(each.sum()) for each in (values, of_none, of_all))
-    gains = np.column_stack((values - of_none, values - of_all))
+    values, asks = weight * prices.values(positive, decided), prices.abstain_label is not None
+    is_label = np.asarray(decided).dtype == np.bool_
+    alike = [np.zeros(len(prices), dtype=bool), np.ones(len(prices), dtype=bool)]
+    alike += [np.ones(len(prices), dtype=int)] if asks else []
+    others = np.column_stack([weight * prices.values(positive, each) for each in alike])
+    total, totals, gains = float(values.sum()), others.sum(axis=0).tolist(), values[:, None] - others
     if groups is not None:
         _, codes = np.unique(np.asarray(groups), return_inverse=True)
         gains = np.column_stack([np.bincount(codes, weights=column) for column in gains.T])
@@ -309,11 +367,13 @@ def estimate_savings(
     low, high = np.quantile([gains[rows].sum(axis=0).min() for rows in draws], INTERVAL_QUANTILES)
     return Savings(
         total=total,
-        total_of_none=total_of_none,
-        total_of_all=total_of_all,
-        saving=total - max(total_of_none, total_of_all),
+        total_of_none=totals[0],
+        total_of_all=totals[1],
+        saving=total - max(totals),
         low=float(low),
         high=float(high),
         n_rows=len(prices),
-        n_predicted=int(np.sum(predicted)),
+        n_predicted=int(np.sum(decided if is_label else decided == 2)),
+        total_of_asking=totals[2] if asks else None,
+        n_asked=0 if is_label else int(np.sum(decided == 1)),
     )

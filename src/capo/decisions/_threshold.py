@@ -30,17 +30,30 @@ class Decision(ABC):
     probabilities for many classes.
     """
 
+    #: What is predicted for rows of two classes that get no label; None if every row gets one.
+    abstain_label: Any = None
+
     @abstractmethod
     def margins(self, scores: FloatArray) -> FloatArray:
         """Return the decision function; for two classes and for labels, above 0 is positive."""
 
+    def lower_margins(self, scores: FloatArray) -> FloatArray:
+        """Return what is above 0 for rows that are not negative."""
+        return self.margins(scores)
+
     def decide(self, scores: FloatArray) -> NDArray[Any]:
-        """Return which rows or labels are positive; for many classes, the position of the class."""
-        return self.margins(scores) > 0
+        """Return which rows or labels are positive; the position in `answers` if there are more than two."""
+        positive = self.margins(scores) > 0
+        return positive if self.abstain_label is None else positive + (self.lower_margins(scores) > 0) * 1
 
     def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
-        """Return what is predicted for each of the positions from `decide`: by default one of the labels."""
-        return label_pair
+        """Return what is predicted for each of the positions from `decide`."""
+        if self.abstain_label is None:
+            return label_pair
+        negative, positive = label_pair.tolist()
+        values = [negative, self.abstain_label, positive]
+        same_type = len({type(each) for each in values}) == 1
+        return np.array(values) if same_type else np.array(values, dtype=object)
 
     @abstractmethod
     def describe(self) -> str:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .. import measures
 from .._accel.threads import library_threads_for
 from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, VisualBlock, check_y, routing_enabled
-from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, normalize_weights
+from ..decisions import Decision, Guarantee, Population, PriceTerms, RowPrices, Savings, normalize_weights
 from ..exceptions import AuxiliaryError, DataWarning, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
@@ -42,7 +42,7 @@ from ..learning.folds import (
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
-from ..tables.checks import SeenRows, check_numbers, warn_of_data, warn_of_majority_class
+from ..tables.checks import SeenRows, check_numbers, segment_names, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
@@ -132,6 +132,13 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     def rule_(self) -> Any:
         """From probabilities to labels, for many classes."""
         return self.decision_.rule
+
+    @property
+    def answers_(self) -> NDArray[Any]:
+        """What `predict` can return: the labels, and what stands for no label if some rows may get none."""
+        asks = self.prices_ is not None and self.prices_.asks and self.guarantee_ is None
+        decision = RowPrices.from_values(0, cost_ask=0.0) if asks else self.decision_
+        return np.asarray(decision.answers(self.label_pair))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also those of the auxiliaries under their names."""
@@ -434,9 +441,27 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
                 "columns=model.feature_names_in_)."
             ) from error
 
+    def row_decision(self, X: Any) -> Any:
+        """Return `decision_`, with the thresholds of each row's segment if there are segments.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table; with segments, a data frame that has their column.
+
+        Returns
+        -------
+        capo.decisions.Decision
+            From the scores of these rows to labels.
+        """
+        found = self.guarantee_
+        if found is not None and found.segments:
+            return found.for_rows(segment_names(check_frame(X), found.column))
+        return self.decision_
+
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
-        scores, decision = self._scores(X), decision or self.decision_
+        scores, decision = self._scores(X), decision or self.row_decision(X)
         found = decision.decide(scores).astype(np.intp)
         return found if self.target_type_ == "multilabel" else decision.answers(self.label_pair)[found]
 
@@ -493,7 +518,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             One number per row, or per row and class.
         """
         scores = self._scores(X)
-        margins = np.asarray(self.decision_.margins(scores))
+        margins = np.asarray(self.row_decision(X).margins(scores))
         return -margins if self._is_reversed else margins
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -504,9 +529,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         self, X: Any, y: Any, sample_weight: Any, measure: Any, decision: Decision | None = None
     ) -> float:
         """Return the measure of a decision, by default that of the model."""
-        scores, decision = self._scores(X), decision or self.decision_
-        asks = isinstance(decision, Guarantee) and decision.abstain_label is not None
-        if asks and measure.at_threshold() is not None:
+        scores, decision = self._scores(X), decision or self.row_decision(X)
+        if decision.abstain_label is not None and measure.at_threshold() is not None:
             raise InvalidInputError(
                 f"this model gives no label to some rows, and {measure.label} needs one for each: see "
                 "guarantee_ for what the labels promise, or score the model without the guarantee."
@@ -547,11 +571,16 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         ndarray of shape (n_samples,)
             One number per row.
         """
-        return np.asarray(self.decision_.margins(self.log_odds(X)))
+        return np.asarray(self.row_decision(X).margins(self.log_odds(X)))
 
     def as_probability(self, decision: FloatArray) -> FloatArray:
         """Return values of `positive_decision` as probabilities of the positive class."""
         self._check_two_classes()
+        if (found := self.guarantee_) is not None and found.segments:
+            raise InvalidInputError(
+                f"each {found.column} has a threshold of its own, and this needs one for all rows: use the "
+                "model without the guarantee, or predict_proba."
+            )
         return np.asarray(expit(decision + self.decision_.log_odds))
 
     def delta_features(self, X: Any) -> Any | None:

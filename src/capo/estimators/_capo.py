@@ -29,11 +29,11 @@ from ..learning.task import TASKS, BinaryTask, Task, find_task, solver_attribute
 from ..measures import Cost, Measure
 from ..measures.multiclass import MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
-from ..tables.checks import warn_of_copies
+from ..tables.checks import segment_names, warn_of_copies
 from ..tables.schema import DemandedKind, FeatureSchema
 from ..tables.targets import positive_mask
 from ._adapted import BaseAdaptedClassifier
-from ._base import atomic_fit, check_row_weights, reject_confidence, reject_row_prices
+from ._base import atomic_fit, check_frame, check_row_weights, reject_confidence, reject_row_prices
 
 if TYPE_CHECKING:
     from ..engine import Solution
@@ -362,6 +362,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         cost_fp: Any = None,
         cost_fn: Any = None,
         benefit_tp: Any = None,
+        cost_ask: Any = None,
         **params: Any,
     ) -> Self:
         """Train the auxiliaries and adapt them to the measure.
@@ -382,6 +383,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Prices for the measure "cost": what a false positive and a false negative cost and what a true
             positive is worth, as a number or one number per row. Each row then has the threshold that is
             best in expectation at its prices, and `savings_` tells the result in money.
+        cost_ask : float or array-like of shape (n_samples,), optional
+            What it costs to ask for the label of a row, which then is the right one. `predict` returns "ask"
+            where that costs less than the label is expected to. All out-of-fold values but `savings_` are
+            those of labels for all rows.
         **params : dict
             ``groups``: rows of one group are held out together; with metadata routing, also what the
             auxiliaries and the splitter request.
@@ -394,7 +399,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self._validate_params()
         kind, measure = find_task(self.measure, y)
         task = self._make_task(kind)
-        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
         is_priced = any(value is not None for value in given.values())
         if kind is not BinaryTask:
             reject_confidence(self.measure, self)
@@ -480,9 +485,14 @@ class CAPOClassifier(BaseAdaptedClassifier):
             )
         if measure.per_row:
             raise InvalidInputError("pass the prices of each row to fit only, not to the measure as well.")
-        values = {name: measure.params[name] if price is None else price for name, price in given.items()}
+        values = {name: measure.params.get(name) if price is None else price for name, price in given.items()}
         X = self._check_X(X, reset=True)
-        prices = decisions.RowPrices.from_values(len(self._check_y(X, y)), **values)
+        labels = self._check_y(X, y)
+        if values["cost_ask"] is not None and decisions.ASK in labels.tolist():
+            raise InvalidInputError(
+                f"with cost_ask, {decisions.ASK!r} is predicted for rows to ask about: rename this label."
+            )
+        prices = decisions.RowPrices.from_values(len(labels), **values)
         if not (prices.cost_fp.any() or prices.stakes.any()):
             raise InvalidInputError("all prices are 0: at least one row must have a price above 0.")
         self._fit(task, prices.measure, X, y, sample_weight, params)
@@ -490,28 +500,39 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self.prices_, self.measure_ = decisions.PriceTerms.from_values(values), prices.mean_measure(weight)
         # The groups of folds in the order of time are times.
         groups = None if isinstance(self.cv, TimeFolds) else params.get("groups")
+        priced, decided = prices.take_rows(rows), (self.oof_decision_ - self.oof_thresholds_)[rows] > 0
+        if prices.abstain_label is not None:
+            decided = priced.decide(self.oof_decision_[rows] + self.decision_.log_odds)
         self.savings_ = decisions.estimate_savings(
-            prices.take_rows(rows),
+            priced,
             self.oof_positive_[rows],
-            (self.oof_decision_ - self.oof_thresholds_)[rows] > 0,
+            decided,
             None if weight is None else weight[rows],
             groups=None if groups is None else np.asarray(groups)[rows],
         )
         return self
 
     def predict(
-        self, X: Any, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None
+        self,
+        X: Any,
+        *,
+        cost_fp: Any = None,
+        cost_fn: Any = None,
+        benefit_tp: Any = None,
+        cost_ask: Any = None,
     ) -> NDArray[Any]:
         """Predict the label of each row, or the label matrix, by `decision_`.
 
         Of two classes, a row is positive where its probability is above `threshold_`. With prices, it is
-        positive where calling it so is worth more in expectation than not, which is a threshold of its own.
+        positive where calling it so is worth more in expectation than not, which is a threshold of its own,
+        and "ask" where asking for its label costs less than either label. With promises for segments, the
+        threshold is that of the row's segment, from a column of X.
 
         Parameters
         ----------
         X : data frame, array or sparse matrix of shape (n_samples, n_features)
             The table, with the columns of the training table.
-        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_samples,), optional
             The prices of these rows, if the model was trained with prices of each row. Those that were a
             number in training need not be given again.
 
@@ -520,7 +541,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Labels; of a label matrix, 1 where a label is predicted, else 0.
         """
-        return self._predict(X, self._price_decision(X, cost_fp, cost_fn, benefit_tp))
+        return self._predict(X, self._price_decision(X, cost_fp, cost_fn, benefit_tp, cost_ask))
 
     def score(
         self,
@@ -531,6 +552,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         cost_fp: Any = None,
         cost_fn: Any = None,
         benefit_tp: Any = None,
+        cost_ask: Any = None,
     ) -> float:
         """Return the measure that was optimized, on these rows; higher is better.
 
@@ -545,15 +567,21 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
-        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
-            The prices of these rows, as for `predict`; without them, those of training on average.
+        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_samples,), optional
+            The prices of these rows, as for `predict`; without them, those of training on average. If rows
+            can be asked about, the value is the mean money per row.
 
         Returns
         -------
         float
             The value.
         """
-        prices = self._price_decision(X, cost_fp, cost_fn, benefit_tp)
+        prices = self._price_decision(X, cost_fp, cost_fn, benefit_tp, cost_ask)
+        if prices is not None and prices.abstain_label is not None:
+            log_odds = self.log_odds(X)
+            positive = positive_mask(self._check_y(log_odds, y), self.label_pair)
+            weight = None if sample_weight is None else check_row_weights(sample_weight, log_odds)
+            return float(np.average(prices.values(positive, prices.decide(log_odds)), weights=weight))
         return self._score(X, y, sample_weight, self.measure_ if prices is None else prices.measure, prices)
 
     def savings(
@@ -565,6 +593,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         cost_fp: Any = None,
         cost_fn: Any = None,
         benefit_tp: Any = None,
+        cost_ask: Any = None,
         groups: ArrayLike | None = None,
         random_state: int = 0,
     ) -> decisions.Savings:
@@ -578,7 +607,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The labels.
         sample_weight : array-like of shape (n_samples,), optional
             How many rows each row stands for.
-        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_samples,), optional
             The prices of these rows, as for `predict`; none if all of them were numbers in training.
         groups : array-like of shape (n_samples,), optional
             The group of each row, such as a customer: the bootstrap then draws whole groups.
@@ -591,6 +620,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Totals, and the saving compared with treating all rows alike.
         """
         given: dict[str, Any] = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        given["cost_ask"] = cost_ask
         self._check_two_classes("savings need a model of two classes that was trained with prices.")
         if all(value is None for value in given.values()):
             if self.prices_ is None or self.prices_.per_row:
@@ -605,13 +635,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
             raise InvalidInputError(f"X has {len(prices)} rows, but y has {len(positive)}.")
         weight = None if sample_weight is None else check_row_weights(sample_weight, positive)
         groups = None if groups is None else check_groups(groups, len(positive))
-        predicted = prices.decide(log_odds)
         return decisions.estimate_savings(
-            prices, positive, predicted, weight, groups=groups, random_state=random_state
+            prices, positive, prices.decide(log_odds), weight, groups=groups, random_state=random_state
         )
 
     def row_prices(
-        self, n_rows: int, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None
+        self,
+        n_rows: int,
+        *,
+        cost_fp: Any = None,
+        cost_fn: Any = None,
+        benefit_tp: Any = None,
+        cost_ask: Any = None,
     ) -> decisions.RowPrices | None:
         """Return the prices of new rows, with those that were a number in training; None if none are given.
 
@@ -619,7 +654,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ----------
         n_rows : int
             Number of rows.
-        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_rows,), optional
+        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_rows,), optional
             The prices, as for `predict`.
 
         Returns
@@ -628,7 +663,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The prices, with the threshold and the expected saving of each row.
         """
         check_is_fitted(self, "auxiliaries_")
-        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
         if all(value is None for value in given.values()):
             return None
         if self.prices_ is None:
@@ -645,16 +680,21 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return found
 
     def _price_decision(
-        self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any
+        self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any, cost_ask: Any
     ) -> decisions.RowPrices | None:
         """The prices of the rows of X; None if none are given, with a warning if training had some."""
-        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
+        terms = self.prices_
+        if terms is not None and terms.asks and not terms.per_row and self.guarantee_ is None:
+            given = {
+                name: terms.constants.get(name) if each is None else each for name, each in given.items()
+            }
         if any(value is not None for value in given.values()):
             self._check_two_classes("prices of each row need a model of two classes: this one has more.")
             return self.row_prices(self._check_X(X, reset=False).shape[0], **given)
-        if self.prices_ is not None and self.prices_.per_row and self.guarantee_ is None:
+        if terms is not None and terms.per_row and self.guarantee_ is None:
             warnings.warn(
-                f"the model was trained with {' and '.join(self.prices_.per_row)} of each row, but none is "
+                f"the model was trained with {' and '.join(terms.per_row)} of each row, but none is "
                 f"given: one threshold, {self.threshold_:.4g}, is used for all rows.",
                 DataWarning,
                 stacklevel=3,
@@ -670,6 +710,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         abstain_label: Any = None,
         objective: Any = None,
         groups: ArrayLike | None = None,
+        segments: str | None = None,
         random_state: int = 0,
     ) -> Self:
         """Return this model with a threshold that keeps promises on new rows with a given confidence.
@@ -700,6 +741,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
         groups : array-like of shape (n_samples,), optional
             Rows of one group may depend on each other: one row is drawn from each group, and the promise is
             about a random row of a new group.
+        segments : str, optional
+            A column of X, which need not be a feature: all promises hold for each of its values, such as
+            every region, at once. Each segment has thresholds of its own. Where there are too few rows for a
+            promise, and for values that X does not have, no row gets the label in question. `predict` reads
+            the column too.
         random_state : int, default=0
             Seed of the plan of the thresholds, and of the draw from groups.
 
@@ -724,12 +770,21 @@ class CAPOClassifier(BaseAdaptedClassifier):
             "a guarantee is for a model of two classes and a measure of them, such as 'f1': to guarantee a "
             "rate of one class or label, train a model of it against the rest."
         )
+        if not (segments is None or isinstance(segments, str)):
+            raise InvalidInputError(
+                f"segments must be the name of a column of X, which predict reads for new rows as well: got "
+                f"{type(segments).__name__}. Add the segments to X as a column."
+            )
+        names = None if segments is None else segment_names(check_frame(X), segments)
         X = self._check_X(X, reset=False)
         self._check_rows_are_new(X, "a guarantee")
         if groups is None:
             warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=2)
         certified = copy(self)
-        found = self._certify(X, y, groups, promises, confidence, abstain_label, objective, random_state)
+        found = self._certify(
+            X, y, groups, promises, confidence, abstain_label, objective, random_state, names
+        )
+        found = replace(found, column=segments or "")
         _replace_decision(certified, found)
         return certified
 
@@ -754,6 +809,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         abstain_label: Any = None,
         objective: Any = None,
         random_state: int = 0,
+        segments: NDArray[np.str_] | None = None,
     ) -> decisions.Guarantee:
         """Find the thresholds that keep promises on calibration rows."""
         constraints = [
@@ -774,6 +830,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             _, first = np.unique(labels[order], return_index=True)
             rows = np.sort(order[first])
             scores, positive = scores[rows], positive[rows]
+            segments = None if segments is None else segments[rows]
         found = decisions.certify(
             constraints,
             scores,
@@ -782,9 +839,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
             confidence=confidence,
             abstain_label=abstain_label,
             objective=None if objective is None else measures.get(objective),
+            segments=segments,
             random_state=random_state,
         )
-        return replace(found, by_group=groups is not None)
+        by_group = groups is not None
+        parts = {name: replace(each, by_group=by_group) for name, each in found.segments.items()}
+        return replace(found, by_group=by_group, segments=parts)
 
     def for_population(
         self,
@@ -926,9 +986,17 @@ class CAPOClassifier(BaseAdaptedClassifier):
                 f"all {len(labels):,} new rows are {found[0]!r}: at least 2 rows of each class are needed."
             )
         if self.prices_ is not None:
-            given = {name: params.get(name) for name in decisions.PRICE_NAMES}
+            given = {name: params.get(name) for name in decisions.ROW_PRICE_NAMES}
             params = {**params, **self.prices_.complete(given, "pass the prices of the new rows")}
-        return self._make_refit().fit(X, y, sample_weight, **params)
+        new = self._make_refit().fit(X, y, sample_weight, **params)
+        if self.guarantee_ is not None and new.guarantee_ is None:
+            warnings.warn(
+                "the guarantee of the old model does not hold for the refitted one: renew it with other "
+                "labeled rows by guarantee, or 'capo guarantee'.",
+                ConstraintWarning,
+                stacklevel=2,
+            )
+        return new
 
     def _make_refit(self) -> Self:
         """Return an unfitted classifier with these parameters, and this model as a frozen auxiliary."""
@@ -942,6 +1010,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
         auxiliaries = [each if isinstance(each, str) else (key, each) for key, each in trained] or ["auto"]
         old = copy(self)
         old.schema_ = self.schema_.parsed  # it is given tables that the new model has parsed
+        if (
+            self.guarantee_ is not None and self.guarantee_.segments
+        ):  # their column is no part of these tables
+            old.decision_ = decisions.Threshold(0.0, "where both labels are equally likely")
         params = {
             **self.get_params(deep=False),
             "pos_label": self.pos_label_,

@@ -33,6 +33,9 @@ MAX_SHOWN_CLASSES = 10
 MAX_RESAMPLED_ROWS = 10_000
 #: Rows contradict a promise if what they show has at most this probability where the promise holds.
 SIGNIFICANCE_LEVEL = 0.05
+#: Cautions about rows that get no label, and about promises that cannot be tested.
+ASKED_ROWS = "{:,} rows that get no label count as predicted negative"
+UNTESTED_SEGMENTS = "the promises are not tested, since the segments of the rows are not given"
 #: The rates of each of many classes or labels.
 CLASS_RATES = ("precision", "recall", "f1")
 
@@ -75,7 +78,10 @@ class PromiseTest:
     n_failures, n_trials : int
         The rows that count against it, and those that it is about. Of rows in groups, one of each group.
     p_value : float
-        The probability of as many failures or more where the promise just holds.
+        The probability of as many failures or more where the promise just holds; with segments, times their
+        number.
+    segment : str
+        The segment that the promise is about, if there are segments.
     """
 
     constraint: Constraint
@@ -83,6 +89,7 @@ class PromiseTest:
     n_failures: int
     n_trials: int
     p_value: float
+    segment: str = ""
 
     @property
     def verdict(self) -> str:
@@ -93,7 +100,8 @@ class PromiseTest:
 
     def __str__(self) -> str:
         confidence = f"{100 * self.confidence:.10g}% confidence"
-        return f"promise: {self.constraint} with {confidence}; {self.verdict}"
+        where = f" for {self.segment}" if self.segment else ""
+        return f"promise: {self.constraint}{where} with {confidence}; {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """The test as values that JSON can hold."""
@@ -293,6 +301,7 @@ def evaluate(
     outputs: ArrayLike,
     *,
     prices: RowPrices | None = None,
+    segments: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     class_names: ArrayLike = ("negative", "positive"),
@@ -321,6 +330,8 @@ def evaluate(
     prices : RowPrices, optional
         The prices of the rows: `outputs`, those of ``model.positive_decision``, are then evaluated at the
         threshold of each row, also in money.
+    segments : array-like of shape (n_samples,), optional
+        The segment of each row, to test the promises of a model that has them for segments.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     groups : array-like of shape (n_samples,), optional
@@ -373,7 +384,8 @@ def evaluate(
         measure = prices.measure
         scores = scores + model.decision_.log_odds - prices.log_odds if model else scores
         positive, seed = np.asarray(y, dtype=bool), random_state or 0
-        savings = estimate_savings(prices, positive, scores > 0, weight, groups=groups, random_state=seed)
+        decided = prices.decide(scores + prices.log_odds)
+        savings = estimate_savings(prices, positive, decided, weight, groups=groups, random_state=seed)
     targets = make_targets(measure, y, class_names)
     if isinstance(targets, ClassTargets):
         codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
@@ -398,16 +410,14 @@ def evaluate(
     if not is_binary:
         found = replace(found, classes=_estimate_class_rates(targets, scores, weight, group, random))
     guarantee = getattr(model, "guarantee_", None) if weight is None else None
+    cautions = [targets.describe_few_rows(), describe_few_groups(group)]
     if guarantee is not None:
-        alone = np.arange(len(rows))
-        if group is not None:  # a random row of each group
-            alone = random.permutation(len(rows))
-            alone = alone[np.unique(group[alone], return_index=True)[1]]
-        found = replace(found, promises=_test_promises(guarantee, targets.take(alone), scores[alone]))
-    asks = guarantee is not None and guarantee.abstain_label is not None
-    asked = "rows that get no label count as predicted negative" if asks else ""
-    caution = "; ".join(filter(None, (asked, targets.describe_few_rows(), describe_few_groups(group))))
-    return replace(found, caution=caution, savings=savings)
+        names = None if segments is None else np.asarray(segments, dtype=str)[rows]
+        tests, more = _test_segments(guarantee, targets, scores, group, names, random)
+        found, cautions = replace(found, promises=tests), [*more, *cautions]
+    elif savings is not None and savings.n_asked:
+        cautions.insert(0, ASKED_ROWS.format(savings.n_asked))
+    return replace(found, caution="; ".join(filter(None, cautions)), savings=savings)
 
 
 def evaluate_groups(
@@ -461,12 +471,13 @@ def evaluate_groups(
     )
     found = _estimate_all(targets, groups.position, groups.count, bootstrap, all_measures, on_progress)
     ranges = [groups.score_range(each) for each in _list_measures(targets, all_measures)]
+    untested = UNTESTED_SEGMENTS if guarantee is not None and guarantee.segments else ""
     return replace(
         found,
         promises=()
         if guarantee is None
         else _test_promises(guarantee, targets, groups.position, groups.count),
-        caution=targets.describe_few_rows(groups.count),
+        caution="; ".join(filter(None, (untested, targets.describe_few_rows(groups.count)))),
         max_error=max(high - low for low, high in ranges),
     )
 
@@ -512,6 +523,35 @@ def _estimate_all(
     if isinstance(own, ConstrainedMeasure):
         found = replace(found, constraint=own.constraint, is_satisfied=bool(own.is_satisfied(*counts)))
     return found
+
+
+def _test_segments(
+    guarantee: Guarantee,
+    targets: Targets,
+    scores: FloatArray,
+    group: NDArray[Any] | None,
+    names: NDArray[Any] | None,
+    random: np.random.RandomState,
+) -> tuple[tuple[PromiseTest, ...], list[str]]:
+    """Test the promises for all rows or for each segment; also return cautions."""
+    rows = np.arange(len(scores))
+    if group is not None:  # a random row of each group
+        rows = random.permutation(len(scores))
+        rows = rows[np.unique(group[rows], return_index=True)[1]]
+    parts = {"": (guarantee, rows)}
+    if guarantee.segments and names is not None:
+        guarantee = guarantee.for_rows(names)
+        parts = {name: (each, rows[names[rows] == name]) for name, each in guarantee.segments.items()}
+    tests = [
+        replace(test, segment=name, p_value=min(1.0, test.p_value * len(parts)))
+        for name, (each, at) in parts.items()
+        for test in _test_promises(each, targets.take(at), scores[at])
+    ]
+    between = (scores <= 0) & (scores + (guarantee.cut - guarantee.lower_cut) > 0)
+    cautions = [ASKED_ROWS.format(int(between.sum()))] if between.any() else []
+    if guarantee.segments and names is None:
+        cautions = [UNTESTED_SEGMENTS]
+    return tuple(tests), cautions
 
 
 def _test_promises(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, FloatArray
@@ -105,7 +106,7 @@ class ThresholdDisplay(_Display):
                 "curve over thresholds to draw."
             )
         positive = positive_mask(y, estimator.label_pair)
-        probability = estimator.as_probability(estimator.positive_decision(X))
+        probability = expit(estimator.log_odds(X))
         quantiles = np.quantile(probability, np.linspace(0, 1, N_THRESHOLDS))
         thresholds = np.unique(np.append(quantiles, threshold))
 

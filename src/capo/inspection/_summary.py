@@ -142,7 +142,8 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
     notes = _describe_constraint(model.measure_, lines)
     if model.prices_ is not None:
         notes["prices"] = f"{model.prices_}; values are the mean money per row"
-    if model.population_ is None:  # of the population that the training rows are from
+    has_segments = model.guarantee_ is not None and model.guarantee_.segments
+    if model.population_ is None and not has_segments:  # of the population that the training rows are from
         rows = np.isfinite(model.oof_decision_)
         cuts = 0.0 if model.guarantee_ is not None else model.oof_thresholds_[rows]
         weight = None if model.sample_weight_ is None else model.sample_weight_[rows]
@@ -193,13 +194,18 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
 
 def _describe_threshold(model: Any) -> str:
     text, found = f"positive above a probability of {model.threshold_:.4g}", model.guarantee_
+    if found is not None and found.segments:
+        cuts = [f"{name} {expit(each.cut):.4g}" for name, each in found.segments.items()]
+        return f"positive above a probability that depends on {found.column}: {', '.join(cuts)}"
     if found is not None and found.abstain_label is not None:
         text += f", negative up to {expit(found.lower_cut):.4g}"
     # A guarantee is about one threshold: the prices of the rows are not used then.
-    if model.prices_ is None or not model.prices_.per_row or found is not None:
+    if model.prices_ is None or found is not None or not (model.prices_.per_row or model.prices_.asks):
         return text
+    asks = "; between cost_ask / (cost_fn + benefit_tp) and 1 - cost_ask / cost_fp, 'ask'"
     return (
-        f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp); without prices, {text}"
+        f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp)"
+        f"{asks if model.prices_.asks else ''}; without prices, {text}"
     )
 
 

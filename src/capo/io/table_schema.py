@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from .._compat import FloatArray, NDArray
-from ..decisions import PRICE_NAMES
+from ..decisions import ROW_PRICE_NAMES
 from ..exceptions import DataWarning, InvalidInputError, TableError
 from ..tables import kinds as column_kinds
 from ..tables import schema as inference
@@ -574,7 +574,7 @@ class PriceColumns:
     def from_dict(cls, values: Any) -> PriceColumns:
         """Restore what a model file holds; a ValueError if it is not valid."""
         if not isinstance(values, dict) or not all(
-            name in PRICE_NAMES and isinstance(source, str | float) for name, source in values.items()
+            name in ROW_PRICE_NAMES and isinstance(source, str | float) for name, source in values.items()
         ):
             raise ValueError("its prices are not valid")
         return cls(dict(values))

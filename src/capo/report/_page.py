@@ -218,9 +218,9 @@ def render_report(
             if len(prices) != len(scores):
                 raise InvalidInputError(f"there are prices of {len(prices)} rows, but {len(scores)} rows.")
             log_odds = scores + model.decision_.log_odds
-            predicted = log_odds > prices.log_odds
+            predicted, decided = log_odds > prices.log_odds, prices.decide(log_odds)
             savings = (evaluation.savings if evaluation else None) or estimate_savings(
-                prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
+                prices, labels.positive, decided, labels.weight, groups=groups, random_state=random_state
             )
             context |= {
                 "headline": sections.write_money(savings.saving),
@@ -230,7 +230,7 @@ def render_report(
                 "savings_figure": sections.draw_savings(labels, log_odds, prices),
                 "cells": [float(cell) for cell in labels.confusion(predicted)],
             }
-            losses = prices.losses(labels.positive, predicted)
+            losses = prices.losses(labels.positive, decided)
         if errors is None:
             known = model.label_pair[labels.positive.astype(int)]
             errors = inspection.worst_errors(model, X, known, decision=scores, losses=losses)

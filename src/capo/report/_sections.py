@@ -433,18 +433,20 @@ def list_policies(
     model: CAPOClassifier, labels: Labels, log_odds: FloatArray, prices: RowPrices
 ) -> list[tuple[str, float, str]]:
     """Return the ways to decide, how many rows each calls positive, and its money."""
-    predicted = log_odds > prices.log_odds
-    threshold = format_threshold(model.threshold_)
+    threshold, n_rows = format_threshold(model.threshold_), len(log_odds)
     decisions = {
-        "the threshold of each row": predicted,
+        "the threshold of each row": prices.decide(log_odds),
         f"one threshold, {threshold}, for all rows": log_odds > model.decision_.log_odds,
-        "no row positive": np.zeros_like(predicted),
-        "every row positive": np.ones_like(predicted),
+        "no row positive": np.zeros(n_rows, dtype=bool),
+        "every row positive": np.ones(n_rows, dtype=bool),
     }
+    if prices.abstain_label is not None:
+        decisions["asking about every row"] = np.ones(n_rows, dtype=int)
     policies = []
     for name, each in decisions.items():
         money = float(labels.mass @ prices.values(labels.positive, each))
-        policies.append((name, float(labels.mass @ each), write_money(money)))
+        is_positive = each if each.dtype == np.bool_ else each == 2
+        policies.append((name, float(labels.mass @ is_positive), write_money(money)))
     return policies
 
 

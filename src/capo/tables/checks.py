@@ -504,3 +504,16 @@ def warn_of_alphabetical_order(classes: NDArray[np.generic], measure: str, *, st
             DataWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def segment_names(X: Any, column: str) -> NDArray[np.str_]:
+    """Return the values of a column of X as texts, whole numbers without a point; empty where one misses."""
+    frame = nw.from_native(X, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or column not in frame.columns:
+        raise InvalidInputError(
+            f"the segments of the rows are in the column {column!r}, which X does not have: pass a data "
+            "frame with this column. It need not be one of the features."
+        )
+    values = frame[column].to_list()
+    whole = (int(each) if isinstance(each, float) and each % 1 == 0 else each for each in values)
+    return np.array([to_text(each) or "" for each in whole], dtype=str)
