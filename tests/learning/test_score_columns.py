@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from capo import CAPOClassifier, ScoreColumn, load, save
@@ -45,6 +46,19 @@ def test_a_score_column_alone_is_worth_what_it_says(column):
     missing = model.predict_proba(X_test[~known])[:, 1]
     assert np.ptp(missing) == 0
     assert missing[0] == pytest.approx(rate, abs=0.12)
+
+
+@pytest.mark.parametrize("name", ["linear", "measure", "auto", "a__b", "", "splitter"])
+def test_a_score_column_may_have_any_name(name, tmp_path):
+    X, y = make_table(200)
+    X = X.rename(columns={"score": name})
+    model = fit(["linear", ScoreColumn(name)], X, y)
+    auxiliary = f"score({name.replace('__', '_')})"
+    assert list(model.auxiliary_weights_) == ["linear", auxiliary]
+    assert model.score_columns == {auxiliary: [name]}
+    save(model, tmp_path / "m.capo")
+    np.testing.assert_array_equal(load(tmp_path / "m.capo").log_odds(X), model.log_odds(X))
+    assert clone(model).get_params()["auxiliaries"][1].column == name
 
 
 def test_the_direction_of_a_score_is_learned():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -20,27 +20,48 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import type_of_target
 
 from .. import measures
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray
-from ..decisions import Decision, ExpectedValueThreshold, FixedThreshold, Threshold, ThresholdRule
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, safe_indexing
+from ..decisions import (
+    Decision,
+    ExpectedValueThreshold,
+    FixedThreshold,
+    OperatingPoint,
+    Threshold,
+    ThresholdRule,
+)
 from ..exceptions import ConstraintWarning, InvalidInputError, UnknownMeasureError
-from ..measures import FunctionMeasure, Measure, multiclass, multilabel
+from ..measures import ConstrainedMeasure, FunctionMeasure, Measure, multiclass, multilabel
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
 from ..tables import targets as target_columns
 from ..tables.checks import warn_of_alphabetical_order
-from .adaptation import Objective, adapt
+from .adaptation import AdaptationResult, Objective, adapt
 from .auxiliaries import label_fold_codes, labelwise_auxiliary
 from .center import StackPrior
 from .classes import ClassScorer, calibration_error, fit_class_stack
 from .combination import AdaptationData, FittedCombination, scale_outputs
 from .cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet, cross_fit
 from .labels import MIN_POSITIVE_ROWS, LabelData, fit_label_models, tries_adaptation
-from .outputs import ClassOutput, LabelColumnsOutput, OutputKind, RawOutput, ScoreOutput
+from .outputs import (
+    ClassOutput,
+    LabelColumnsOutput,
+    OutputKind,
+    RawOutput,
+    ScoreOutput,
+    iter_row_blocks,
+    predict_block,
+)
 from .path import AUTO_GRID, CGrid, CVScore, CVScorer
 
 Log = Callable[..., None]
 #: Returns a context that records its time under the name of a step.
 Timer = Callable[[str], AbstractContextManager[None]]
+
+
+#: Scores with at most this many different values for each row have few values ...
+MAX_VALUES_PER_ROW = 0.5
+#: ... if at least this share of the rows with the same final score have the same score out of fold.
+MIN_SHARE_OF_EQUAL_SCORES = 0.9
 
 
 @dataclass(frozen=True)
@@ -227,13 +248,19 @@ class BinaryTask(Task):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstraintWarning)
             scores = [scorer(scale.clip(evaluated[..., j])) for j, scale in enumerate(scales)]
+        combination = FittedCombination(result.weights, tuple(scales), self.output)
         point, chosen, weights = result.point, result.chosen, result.weights
+        learns_cut = isinstance(objective.threshold_rule, ExpectedValueThreshold)
+        learns_cut &= scaled.known_threshold is None
+        learns_cut &= measure.needs_threshold and not isinstance(measure, ConstrainedMeasure)
+        if learns_cut and len(np.unique(result.scores)) <= MAX_VALUES_PER_ROW * len(rows):
+            point = _cut_final_scores(combination, data, rows, measure, result)
         shifts = chosen.thresholds - point.score if measure.needs_threshold else np.zeros(len(rows))
         oof_decision, oof_thresholds = np.full((2, n_rows), np.nan)
         oof_decision[rows] = point.calibration.log_odds(chosen.scores) - point.log_odds
         oof_thresholds[rows] = point.calibration.slope * shifts
         return {
-            "combination_": FittedCombination(weights, tuple(scales), self.output),
+            "combination_": combination,
             "decision_": Threshold(point.log_odds, objective.threshold_rule.reason),
             "auxiliary_scores_": data.by_name(scores),
             "auxiliary_weights_": data.by_name(weights.auxiliary.tolist()),
@@ -424,6 +451,45 @@ def solver_attributes(solution: Any | None) -> dict[str, Any]:
     """Return the fitted attributes of the solver's certificate, which are 0 at C = 0."""
     numbers = {f"{name}_": getattr(solution, name, 0) for name in ("primal", "dual", "gap", "n_iter")}
     return {"solution_": solution, **numbers}
+
+
+def _cut_final_scores(
+    combination: FittedCombination,
+    data: TrainingOutputs,
+    rows: IntArray,
+    measure: Measure,
+    result: AdaptationResult,
+) -> OperatingPoint:
+    """Return the threshold between scores of the final model, where these have few values.
+
+    The models of the folds give other values to the same rows. A threshold that is best for the values of
+    some folds may be beyond that of the final model, and change the labels of all rows that share it.
+    """
+    training, fitted = data.training, data.fitted
+    models, outputs = data.by_name(fitted.models), []
+    for block in iter_row_blocks(safe_indexing(training.X, rows)):
+        found = predict_block(models, block, ScoreOutput(), training.classes, lambda name: nullcontext())
+        outputs.append(np.stack(list(found.values())))
+    features = None if data.features is None else safe_indexing(data.features, rows)
+    log_odds = combination.log_odds(np.concatenate(outputs, axis=1), features)
+    final = result.point.calibration.scores(log_odds)
+    # Rows with one final value must have one value in each fold: a forest gives few values to the rows that
+    # it has learned from, which say nothing about new rows.
+    groups = np.unique(np.column_stack((final, fitted.folds[rows])), axis=0, return_inverse=True)[1].ravel()
+    pairs, sizes = np.unique(np.column_stack((groups, result.scores)), axis=0, return_counts=True)
+    largest = np.zeros(groups.max() + 1)
+    np.maximum.at(largest, pairs[:, 0].astype(np.intp), sizes)
+    if largest.sum() < MIN_SHARE_OF_EQUAL_SCORES * len(rows):
+        return result.point
+    positive, weight = training.targets[rows] == 1, training.weight
+    return ExpectedValueThreshold().choose(
+        result.point.calibration,
+        measure,
+        result.scores,
+        positive,
+        None if weight is None else weight[rows],
+        final_scores=final,
+    )
 
 
 def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
