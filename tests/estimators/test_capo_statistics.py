@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -11,7 +12,7 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, precisi
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from capo import CAPOClassifier, measures
+from capo import CAPOClassifier, ScoreColumn, measures
 from capo.exceptions import ConstraintWarning
 
 from .capo_cases import LIGHT, LINEAR, light
@@ -141,6 +142,53 @@ def test_few_labels_give_no_threshold_that_breaks_its_constraint():
         assert wrong.sum() <= 0.2 * flagged.sum()
         n_wrong, n_flagged = n_wrong + wrong.sum(), n_flagged + flagged.sum()
     assert 0 < n_wrong <= 0.1 * n_flagged
+
+
+@pytest.mark.filterwarnings("ignore:no threshold keeps the constraint")
+def test_the_summary_has_the_value_of_the_labels_that_are_predicted_out_of_fold():
+    measure, promised, reached, n_silent = measures.get("recall_at_precision", floor=0.9), [], [], 0
+    for seed in range(6):
+        X, y = make_classification(
+            2200, 10, n_informative=5, class_sep=0.8, weights=[0.7], flip_y=0.05, random_state=seed
+        )
+        model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], delta=None, C=0.0, random_state=0)
+        notes = model.fit(X[:200], y[:200]).summary().notes
+        predicted = model.oof_decision_ > model.oof_thresholds_
+        precision = precision_score(y[:200], predicted, zero_division=0.0)
+        value = recall_score(y[:200], predicted) * (precision >= 0.9)
+        assert notes["values"].endswith(
+            f"the labels that are predicted out of fold have the value {value:.3f}"
+        )
+        flagged = model.predict(X[200:]) == 1
+        is_silent = notes["threshold"].startswith("no row is predicted positive")
+        assert is_silent == (not flagged.any())
+        n_silent += is_silent
+        promised.append(predicted.mean())
+        reached.append(flagged.mean())
+        assert model.score_ >= value
+    assert 0 < n_silent < 6
+    # The labels out of fold come from thresholds that are chosen with fewer rows: they flag no more.
+    assert np.mean(promised) < np.mean(reached) + 0.05
+
+
+def make_levels(n_rows, rng):
+    """A score of three levels, most of the positive rows at the highest."""
+    y = np.arange(n_rows) % 10 == 0
+    level = np.where(y, 2 * (rng.random(n_rows) < 0.8), rng.choice([0, 1, 2], n_rows, p=[0.6, 0.35, 0.05]))
+    return pd.DataFrame({"level": level.astype(float)}), y
+
+
+@pytest.mark.parametrize("auxiliary", ["nb", ScoreColumn("level")])
+def test_a_threshold_lies_between_the_few_values_of_the_final_model(auxiliary):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = make_levels(60, rng)
+        model = CAPOClassifier("mcc", auxiliaries=[auxiliary], delta=None, random_state=0).fit(X, y)
+        values = {
+            level: measures.get("mcc").score(y, X["level"].to_numpy() - level + 0.5) for level in (1.0, 2.0)
+        }
+        assert model.score(X, y) == pytest.approx(max(values.values()))
+        assert set(X["level"][model.predict(X)]) == {2.0}
 
 
 def test_a_score_is_that_of_the_labels_that_are_predicted():

@@ -260,7 +260,7 @@ def test_few_rows_of_a_class_are_told_and_one_class_is_refused():
     X, y = rows(300, 0, [1.0, 0.0])
     model, rare = Fixed([1.0, 0.0]), np.arange(300) < 3
     assert importance(model, X, y, measure="f1").caution == ""
-    assert "with few rows of True (3)" in importance(model, X, rare, measure="f1").caution
+    assert "only a few rows of True (3)" in importance(model, X, rare, measure="f1").caution
     with pytest.raises(InvalidInputError, match=r"all rows are False: measures need rows of both classes.$"):
         importance(model, X, np.zeros(300, dtype=bool), measure="f1")
     assert importance(model, X, np.arange(300) < 1, measure="f1", max_rows=2, random_state=0).n_rows == 2

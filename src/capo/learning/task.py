@@ -256,6 +256,10 @@ class BinaryTask(Task):
         if learns_cut and len(np.unique(result.scores)) <= MAX_VALUES_PER_ROW * len(rows):
             point = _cut_final_scores(combination, data, rows, measure, result)
         shifts = chosen.thresholds - point.score if measure.needs_threshold else np.zeros(len(rows))
+        if isinstance(measure, ConstrainedMeasure):  # C is chosen without thresholds, the labels are not
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConstraintWarning)
+                shifts = scorer.thresholds(chosen.fold_scores) - point.score
         oof_decision, oof_thresholds = np.full((2, n_rows), np.nan)
         oof_decision[rows] = point.calibration.log_odds(chosen.scores) - point.log_odds
         oof_thresholds[rows] = point.calibration.slope * shifts
