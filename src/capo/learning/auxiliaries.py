@@ -374,9 +374,7 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
                 f"the score column {key!r} holds {column.kind.description} with {len(different):,} different "
                 f"values: it needs numbers, or at most {MAX_ANSWERS} different answers."
             )
-    return make_pipeline(
-        make_score_features(X, schema.take(score.columns)), LogisticRegression(max_iter=1000)
-    )
+    return make_pipeline(make_score_features(schema.take(score.columns)), LogisticRegression(max_iter=1000))
 
 
 def resolve_auxiliaries(
