@@ -234,18 +234,14 @@ class ExpectedValueThreshold(ThresholdRule):
         positive: BoolArray,
         weight: FloatArray | None,
         counts: FloatArray | None = None,
-        final_scores: FloatArray | None = None,
     ) -> OperatingPoint:
         """Return the threshold on these scores, with probabilities from a calibration.
 
         `counts` are the numbers of rows that each row stands for, if the weights are not importances.
-        `final_scores` are those of the model that will predict: the threshold is chosen between them, still
-        with the probabilities of `scores`.
         """
         share = self.observed_share
         probability = (1.0 - share) * calibration.probability(scores) + share * positive
         mass = np.ones(len(scores)) if weight is None else weight
-        scores = scores if final_scores is None else final_scores
         if isinstance(measure, ConstrainedMeasure):
             counts = effective_counts(mass) if counts is None else counts
             threshold = careful_threshold(measure, scores, probability, positive, counts)

@@ -254,7 +254,7 @@ class BinaryTask(Task):
         learns_cut &= scaled.known_threshold is None
         learns_cut &= measure.needs_threshold and not isinstance(measure, ConstrainedMeasure)
         if learns_cut and len(np.unique(result.scores)) <= MAX_VALUES_PER_ROW * len(rows):
-            point = _cut_final_scores(combination, data, rows, measure, result)
+            point = _cut_final_scores(combination, data, rows, result)
         shifts = chosen.thresholds - point.score if measure.needs_threshold else np.zeros(len(rows))
         if isinstance(measure, ConstrainedMeasure):  # C is chosen without thresholds, the labels are not
             with warnings.catch_warnings():
@@ -461,10 +461,9 @@ def _cut_final_scores(
     combination: FittedCombination,
     data: TrainingOutputs,
     rows: IntArray,
-    measure: Measure,
     result: AdaptationResult,
 ) -> OperatingPoint:
-    """Return the threshold between scores of the final model, where these have few values.
+    """Return the threshold, moved to where the labels are nearest to those out of fold if scores are few.
 
     The models of the folds give other values to the same rows. A threshold that is best for the values of
     some folds may be beyond that of the final model, and change the labels of all rows that share it.
@@ -483,17 +482,13 @@ def _cut_final_scores(
     pairs, sizes = np.unique(np.column_stack((groups, result.scores)), axis=0, return_counts=True)
     largest = np.zeros(groups.max() + 1)
     np.maximum.at(largest, pairs[:, 0].astype(np.intp), sizes)
-    if largest.sum() < MIN_SHARE_OF_EQUAL_SCORES * len(rows):
-        return result.point
-    positive, weight = training.targets[rows] == 1, training.weight
-    return ExpectedValueThreshold().choose(
-        result.point.calibration,
-        measure,
-        result.scores,
-        positive,
-        None if weight is None else weight[rows],
-        final_scores=final,
-    )
+    point, labels = result.point, result.scores > result.point.score
+    if largest.sum() < MIN_SHARE_OF_EQUAL_SCORES * len(rows) or labels.all() or not labels.any():
+        return point
+    accuracy, weight = measures.get("accuracy"), None if training.weight is None else training.weight[rows]
+    best = accuracy.threshold(labels, final, weight)
+    values = [accuracy.score(labels, final - each, weight) for each in (point.score, best)]
+    return OperatingPoint(best, point.calibration) if values[1] > values[0] else point
 
 
 def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
