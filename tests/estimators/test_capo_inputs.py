@@ -135,7 +135,13 @@ def test_parameters_that_make_no_sense(params, message):
         (X, np.ones(len(Y)), "only one class"),
         (X, None, "requires y"),
         (X[:-1], Y, "inconsistent"),
-        (np.where(X > 20, np.inf, X), Y, "infinity"),
+        (
+            np.where(X > 20, np.inf, X),
+            Y,
+            r"^column \d+ of X .* contains infinity in row \d+: .* remove the row",
+        ),
+        (np.where(X > 20, -np.inf, X), Y, r"contains -infinity in row \d+"),
+        (X * 1j, Y, "^Complex data not supported: .* real and imaginary parts"),
         (X, np.where(Y == 1, "yes", None), "missing"),
     ],
 )
@@ -152,6 +158,8 @@ def test_frames_that_cannot_be_used():
         CAPOClassifier().fit(pd.DataFrame(X)[[]], Y)
     with pytest.raises(ValueError, match="contains infinity in row"):
         CAPOClassifier().fit(pd.DataFrame(np.where(X > 20, np.inf, X)), Y)
+    with pytest.raises(ValueError, match="real and imaginary parts"):
+        CAPOClassifier().fit(pd.DataFrame(X).assign(wave=1j), Y)
 
 
 def test_a_lazy_frame_is_refused():

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -53,12 +54,17 @@ def test_probabilities_are_honest_on_rows_never_seen():
     model = CAPOClassifier("f1", auxiliaries=[overfitted, GaussianNB()], C=0.0, random_state=0).fit(
         X[:2000], y[:2000]
     )
-    share = model.predict_proba(X[2000:])[:, 1]
-    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
-        within = (share >= low) & (share < high)
-        assert y[2000:][within].mean() == pytest.approx(share[within].mean(), abs=0.11)
+    share, truth = model.predict_proba(X[2000:])[:, 1], y[2000:]
+    # The calibration is a logistic one: the mean and the slope of the log-odds are right within the error of
+    # 2,000 training rows, and the curve within what a straight line can follow.
+    assert share.mean() == pytest.approx(truth.mean(), abs=0.02)
+    line = LogisticRegression(C=np.inf).fit(logit(share)[:, None], truth)
+    assert line.coef_[0, 0] == pytest.approx(1.0, abs=0.15)
+    assert line.intercept_[0] == pytest.approx(0.0, abs=0.15)
+    bins = np.digitize(share, [0.2, 0.5, 0.8])
+    assert np.abs(np.bincount(bins, truth - share)).sum() / len(truth) < 0.05
     tree = overfitted.fit(X[:2000], y[:2000]).predict_proba(X[2000:])
-    assert log_loss(y[2000:], share) < 0.2 * log_loss(y[2000:], tree)
+    assert log_loss(truth, share) < 0.2 * log_loss(truth, tree)
 
 
 def test_no_leak_on_labels_that_mean_nothing():
@@ -141,6 +147,33 @@ def test_few_labels_give_no_threshold_that_breaks_its_constraint():
         assert wrong.sum() <= 0.2 * flagged.sum()
         n_wrong, n_flagged = n_wrong + wrong.sum(), n_flagged + flagged.sum()
     assert 0 < n_wrong <= 0.1 * n_flagged
+
+
+@pytest.mark.filterwarnings("ignore:no threshold keeps the constraint")
+def test_the_summary_has_the_value_of_the_labels_that_are_predicted_out_of_fold():
+    measure, promised, reached, n_silent = measures.get("recall_at_precision", floor=0.9), [], [], 0
+    for seed in range(6):
+        X, y = make_classification(
+            2200, 10, n_informative=5, class_sep=0.8, weights=[0.7], flip_y=0.05, random_state=seed
+        )
+        model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], delta=None, C=0.0, random_state=0)
+        notes = model.fit(X[:200], y[:200]).summary().notes
+        predicted = model.oof_decision_ > model.oof_thresholds_
+        precision = precision_score(y[:200], predicted, zero_division=0.0)
+        value = recall_score(y[:200], predicted) * (precision >= 0.9)
+        assert notes["values"].endswith(
+            f"the labels that are predicted out of fold have the value {value:.3f}"
+        )
+        flagged = model.predict(X[200:]) == 1
+        is_silent = notes["threshold"].startswith("no row is predicted positive")
+        assert is_silent == (not flagged.any())
+        n_silent += is_silent
+        promised.append(predicted.mean())
+        reached.append(flagged.mean())
+        assert model.score_ >= value
+    assert 0 < n_silent < 6
+    # The labels out of fold come from thresholds that are chosen with fewer rows: they flag no more.
+    assert np.mean(promised) < np.mean(reached) + 0.05
 
 
 def test_a_score_is_that_of_the_labels_that_are_predicted():

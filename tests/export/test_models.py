@@ -40,7 +40,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import capo
-from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from capo import CAPOClassifier, ScoreColumn, SVMPerfClassifier, SVMPerfClassifierCV
 from capo.baselines import PublishedCAPOClassifier
 from capo.export.onnx import to_onnx
 from capo.learning.auxiliaries import make_auxiliaries
@@ -361,3 +361,21 @@ def test_promised_cuts_separate_scores_of_few_values(labels):
         predicted = promised.predict(X)
         assert len(set(predicted.tolist())) == 2 + (label is not None)
         assert [str(each) for each in exported] == [str(each) for each in predicted]
+
+
+def test_score_columns():
+    rng = np.random.default_rng(0)
+    y = rng.random(10_400) < 0.3
+    scores = pd.DataFrame(
+        {
+            "cauchy": rng.standard_cauchy(len(y)) + 3 * y,
+            "sentinel": np.where(rng.random(len(y)) < 0.1, -999.0, rng.normal(size=len(y)) + y),
+            "missing": np.where(rng.random(len(y)) < 0.2, np.nan, np.exp(3 * rng.normal(size=len(y)) + y)),
+            "level": np.round(rng.normal(size=len(y)) + y),
+        }
+    )
+    auxiliaries = [ScoreColumn(["cauchy", "sentinel"]), ScoreColumn("missing"), ScoreColumn("level")]
+    model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=0.0, random_state=0).fit(scores[:400], y[:400])
+    new = scores[400:].reset_index(drop=True)
+    new.loc[:3, "cauchy"] = [1e90, -1e90, np.nan, 0.0]
+    assert_same_predictions(model, scores[:400], new)

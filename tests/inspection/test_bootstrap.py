@@ -101,7 +101,10 @@ def test_rows_of_weight_0_are_not_counted_in_cautions():
     found = evaluate(
         measures.get("f1"), positive[groups], decision[groups], sample_weight=weight, random_state=0
     )
-    assert found.caution == "values and intervals are uncertain, with few rows of negative (5), positive (5)"
+    assert (
+        found.caution
+        == "values and intervals are uncertain: there are only a few rows of negative (5), positive (5)"
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])

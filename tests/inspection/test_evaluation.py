@@ -164,7 +164,7 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
         ]
     )
     assert len(values) == len(measures.names()) + 2
-    caution = "values and intervals are uncertain, with few rows of negative (11), positive (1)"
+    caution = "values and intervals are uncertain: there are only a few rows of negative (11), positive (1)"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")
     assert np.isfinite(values).all()

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from capo import CAPOClassifier, ScoreColumn, load, save
+from capo import CAPOClassifier, ScoreColumn, load, measures, save
 from capo.exceptions import DataWarning, InvalidInputError
 
 
@@ -47,6 +48,19 @@ def test_a_score_column_alone_is_worth_what_it_says(column):
     assert missing[0] == pytest.approx(rate, abs=0.12)
 
 
+@pytest.mark.parametrize("name", ["linear", "measure", "auto", "a__b", "", "splitter"])
+def test_a_score_column_may_have_any_name(name, tmp_path):
+    X, y = make_table(200)
+    X = X.rename(columns={"score": name})
+    model = fit(["linear", ScoreColumn(name)], X, y)
+    auxiliary = f"score({name.replace('__', '_')})"
+    assert list(model.auxiliary_weights_) == ["linear", auxiliary]
+    assert model.score_columns == {auxiliary: [name]}
+    save(model, tmp_path / "m.capo")
+    np.testing.assert_array_equal(load(tmp_path / "m.capo").log_odds(X), model.log_odds(X))
+    assert clone(model).get_params()["auxiliaries"][1].column == name
+
+
 def test_the_direction_of_a_score_is_learned():
     X, y = make_table()
     turned = X.assign(score=100 * (1 - X["score"]))
@@ -54,6 +68,23 @@ def test_the_direction_of_a_score_is_learned():
     assert found.score(turned, y) == pytest.approx(same.score(X, y), abs=1e-2)
     assert "direction" not in same.summary().notes
     assert found.summary().notes["direction"] == "rows with a higher score are positive less often"
+
+
+@pytest.mark.parametrize("law", ["cauchy", "lognormal", "sentinel"])
+def test_extreme_scores_are_worth_their_order(law):
+    rng = np.random.default_rng(0)
+    n_rows, n_train = 8000, 400
+    y = rng.random(n_rows) < 0.25
+    shifted = rng.normal(size=n_rows) + 1.5 * y
+    score = {
+        "cauchy": rng.standard_cauchy(n_rows) + 3 * y,
+        "lognormal": np.exp(2 * shifted),
+        "sentinel": np.where(rng.random(n_rows) < 0.1, -999.0, shifted),
+    }[law]
+    X, measure = score[:, None], measures.get("f1")
+    model = fit([ScoreColumn(0)], X[:n_train], y[:n_train], measure="f1", delta=None)
+    tuned = measure.score(y[n_train:], score[n_train:] - measure.threshold(y[:n_train], score[:n_train]))
+    assert model.score(X[n_train:], y[n_train:]) > tuned - 0.03
 
 
 def test_a_score_that_has_seen_the_labels_is_warned_of():

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
-from capo.tables.features import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
+from capo.tables.features import (
+    MAX_KNOTS,
+    CategoryOneHotEncoder,
+    DropEmptyColumns,
+    KnownCategoryFilter,
+    ScoreScaler,
+)
 
 
 def test_values_that_were_not_in_training_become_missing():
@@ -53,3 +59,30 @@ def test_one_hot_encoders_can_be_copied_and_take_data_frames():
     encoder = clone(CategoryOneHotEncoder(min_frequency=5)).fit(table)
     assert encoder.infrequent_categories_[0].tolist() == ["blue"]
     assert list(encoder.get_feature_names_out()) == ["color_red", "color_infrequent_sklearn"]
+
+
+def test_scores_keep_their_order_and_get_normal_quantiles():
+    rng = np.random.default_rng(0)
+    X = np.column_stack((rng.standard_cauchy(1000), rng.integers(0, 3, 1000), np.full(1000, np.nan)))
+    X[:100, 0], X[100:120, 0] = -999.0, np.nan
+    scaler = ScoreScaler().fit(X)
+    found = scaler.transform(X)
+    assert list(scaler.get_feature_names_out(["a", "b", "c"])) == [
+        "a",
+        "b",
+        "c",
+        "a=-999",
+        "b=0",
+        "b=1",
+        "b=2",
+    ]
+    assert len(scaler.knots_[0][0]) <= MAX_KNOTS < len(np.unique(X[:, 0]))
+    values, quantiles = X[120:, 0], found[120:, 0]
+    np.testing.assert_array_equal(np.argsort(quantiles, kind="stable"), np.argsort(values, kind="stable"))
+    assert abs(np.median(quantiles)) < 0.2
+    assert np.ptp(found[:100, 0]) == 0
+    np.testing.assert_array_equal(found[:, 3], X[:, 0] == -999.0)
+    np.testing.assert_array_equal(np.isnan(found[:, :3]), np.isnan(X))
+    beyond = scaler.transform([[value, 5.0, 1.0] for value in (-1e300, -1e6, 1e6, 1e300)])
+    assert (np.diff(beyond[:, 0]) > 0).all()
+    assert np.isfinite(beyond).all()

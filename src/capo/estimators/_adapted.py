@@ -211,8 +211,9 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
 
     def _check_array(self, X: Any) -> Any:
         try:
+            # Infinite numbers are found by `check_numbers`, which says where they are.
             return check_array(
-                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
+                X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, estimator=self
             )
         except ValueError as error:
             if "could not convert string" not in str(error):

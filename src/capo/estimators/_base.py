@@ -73,7 +73,13 @@ def reject_operator(X: Any, estimator: Any) -> None:
 
 
 def check_frame(X: Any) -> Any:
-    """Return X, a table of pyarrow as a data frame; refuse a query whose rows have not been computed."""
+    """Return X, a table of pyarrow as a data frame; refuse complex numbers, and a query without its rows."""
+    types = list(X.dtypes) if hasattr(X, "iloc") and X.ndim == 2 else [getattr(X, "dtype", None)]
+    if any(getattr(each, "kind", "") == "c" for each in types):
+        raise InvalidInputError(
+            "Complex data not supported: X holds complex numbers. Pass their real and imaginary parts as "
+            "columns of their own."
+        )
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise InvalidInputError(f"X is a lazy frame ({type(X).__name__}): pass X.collect().")

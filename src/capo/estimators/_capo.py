@@ -178,7 +178,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     delta_ridge_ : float
         The penalty on the weights of Phi at C = 0; inf if they are 0 there.
     stack_score_ : capo.learning.path.CVScore
-        The out-of-fold value of the stack alone, without Phi and at C = 0.
+        The out-of-fold value of the stack alone, without Phi and at C = 0; of two classes only.
     intercept_ : float
         The intercept of the log-odds.
     threshold_ : float
@@ -209,7 +209,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         was never held out. For a label matrix, the decision function.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
-        is the measure of ``oof_decision_ - oof_thresholds_``.
+        is the measure of ``oof_decision_ - oof_thresholds_``, for a measure with a constraint that of
+        ``oof_decision_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
     sample_weight_ : ndarray of shape (n_samples,) or None

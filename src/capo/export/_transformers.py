@@ -170,13 +170,6 @@ def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
 def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     if transformer.func is None or transformer.func is to_dense:
         return table
-    if transformer.func is features.probability_log_odds:
-        low, op = features.MIN_PROBABILITY, table.graph.op
-        share = op("Clip", table.to_matrix(), low, 1.0 - low)
-        return table.numeric(op("Sub", op("Log", share), op("Log", op("Sub", 1.0, share))))
-    if transformer.func is features.signed_log:
-        value, op = table.to_matrix(), table.graph.op
-        return table.numeric(op("Mul", op("Sign", value), op("Log", op("Add", op("Abs", value), 1.0))))
     if transformer.func is not features.clip_standardized:
         raise ExportError(
             f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "
@@ -184,6 +177,30 @@ def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
         )
     limit = features.MAX_STANDARDIZED
     return table.numeric(table.graph.op("Clip", table.to_matrix(), -limit, limit))
+
+
+def _convert_score_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+    """Sums of the parts of each value between neighboring knots, times the slopes there."""
+    graph, matrix, columns = table.graph, table.to_matrix(), []
+    for position, (values, quantiles) in enumerate(scaler.knots_):
+        column = graph.take_columns(matrix, [position])
+        first, last, widths = values[0], values[-1], np.diff(values)
+        inside = graph.op("Min", graph.op("Max", column, first), last)
+        beyond = graph.op("Div", graph.op("Sub", column, inside), float(last - first) or 1.0)
+        tail = graph.op("Log", graph.op("Add", graph.op("Abs", beyond), 1.0))
+        found = graph.op("Add", graph.op("Mul", graph.op("Sign", beyond), tail), quantiles[0])
+        if len(widths):
+            parts = graph.op("Max", graph.op("Sub", inside, values[None, :-1]), 0.0)
+            parts = graph.op("Div", graph.op("Min", parts, widths[None, :]), widths[None, :])
+            steps = graph.op("Mul", parts, np.diff(quantiles)[None, :])
+            found = graph.op("Add", found, graph.op("ReduceSum", steps, np.array([1]), keepdims=1))
+        columns.append(graph.op("Where", graph.op("IsNaN", column), np.nan, found))
+    for position, values in enumerate(scaler.frequent_):
+        if len(values):
+            column = graph.take_columns(matrix, [position])
+            columns.append(graph.cast(graph.op("Equal", column, values[None, :])))
+    width = len(scaler.knots_) + sum(map(len, scaler.frequent_))
+    return table.numeric(graph.op("Concat", *columns, axis=1), width)
 
 
 def _encode_columns(encoder: Any, table: GraphTable) -> GraphTable:
@@ -322,6 +339,7 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     ),
     preprocessing.FunctionTransformer: _convert_function,
     preprocessing.PolynomialFeatures: _convert_polynomial_features,
+    features.ScoreScaler: _convert_score_scaler,
     features.KnownCategoryFilter: lambda known, table: GraphTable(
         table.graph,
         tuple(map(partial(_graph.encode_known_categories, table), table.iter_columns(), known.categories_)),

@@ -605,7 +605,7 @@ def _fit_logistic(
     if columns.columns or not keys:
         features.append(make_linear_features(X, columns))
     if keys:
-        features.append(make_score_features(X, schema.take(keys)))
+        features.append(make_score_features(schema.take(keys)))
     center, scale = answers[0].mean(axis=0), np.maximum(answers[0].std(axis=0), PROBABILITY_EPS)
     blocks = [*(each.fit_transform(X) for each in features), (answers[0] - center) / scale]
     test_blocks = [*(each.transform(X_test) for each in features), (answers[1] - center) / scale]

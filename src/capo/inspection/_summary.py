@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
+from ..decisions import NO_ROW_CUT
 from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Labels, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure
@@ -139,7 +140,7 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
 
 
 def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -> dict[str, str]:
-    notes = _describe_constraint(model.measure_, lines)
+    notes = _describe_constraint(model, lines)
     if model.prices_ is not None:
         notes["prices"] = f"{model.prices_}; values are the mean money per row"
     has_segments = model.guarantee_ is not None and model.guarantee_.segments
@@ -197,6 +198,9 @@ def _describe_threshold(model: Any) -> str:
     if found is not None and found.segments:
         cuts = [f"{name} {expit(each.cut):.4g}" for name, each in found.segments.items()]
         return f"positive above a probability that depends on {found.column}: {', '.join(cuts)}"
+    if found is None and abs(model.decision_.log_odds) > NO_ROW_CUT / 2:
+        count = "no" if model.decision_.log_odds > 0 else "every"
+        return f"{count} row is predicted positive, since no threshold was sure to keep the constraint"
     if found is not None and found.abstain_label is not None:
         text += f", negative up to {expit(found.lower_cut):.4g}"
     # A guarantee is about one threshold: the prices of the rows are not used then.
@@ -209,14 +213,21 @@ def _describe_threshold(model: Any) -> str:
     )
 
 
-def _describe_constraint(measure: Measure, lines: list[SummaryLine]) -> dict[str, str]:
+def _describe_constraint(model: Any, lines: list[SummaryLine]) -> dict[str, str]:
     """Notes on the values of a measure with a constraint, and on those without a useful deviation."""
+    measure: Measure = model.measure_
     if not isinstance(measure, ConstrainedMeasure):
         return {}
-    notes = {
-        "values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; at the model's "
-        "threshold it can be lower, and the constraint violated"
-    }
+    labels = "at the model's threshold it can be lower, and the constraint violated"
+    if model.guarantee_ is None and model.population_ is None:
+        rows = np.isfinite(model.oof_decision_)
+        value = measure.at_threshold().score(
+            model.oof_positive_[rows],
+            (model.oof_decision_ - model.oof_thresholds_)[rows],
+            None if model.sample_weight_ is None else model.sample_weight_[rows],
+        )
+        labels = f"the labels that are predicted out of fold have the value {value:.3f}"
+    notes = {"values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; {labels}"}
     if any(line.std >= measure.max_std for line in lines):
         notes["std"] = (
             f"{measure.max_std:g} is the largest possible: the value is unstable, and jumps as folds are "

@@ -121,7 +121,9 @@ class Targets(ABC):
         few = [f"{self.names[k]} ({sizes[k]})" for k in np.flatnonzero(sizes < self.min_rows).tolist()]
         more = f" and {len(few) - MAX_NAMED} more" if len(few) > MAX_NAMED else ""
         names = f"{', '.join(few[:MAX_NAMED])}{more}"
-        return f"values and intervals are uncertain, with few {self.noun} of {names}" if few else ""
+        return (
+            f"values and intervals are uncertain: there are only a few {self.noun} of {names}" if few else ""
+        )
 
 
 class BinaryTargets(Targets):

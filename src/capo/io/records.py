@@ -75,7 +75,7 @@ from ..learning.auxiliaries import class_separation, to_dense
 from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
 from ..measures import names as measure_names
-from ..tables.features import clip_standardized, probability_log_odds, signed_log
+from ..tables.features import clip_standardized
 from .archive import ARRAYS, Archive
 from .audit import check_document, dump_document, load_document
 
@@ -112,8 +112,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         class_separation,
         clip_standardized,
         f_classif,
-        probability_log_odds,
-        signed_log,
         to_dense,
     )
 }

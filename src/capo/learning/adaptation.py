@@ -250,7 +250,8 @@ def adapt(
         chosen, by_fold = (search.points[-1], []) if isinstance(C, float) else search.choose()
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         points, scores = {point.C: point for point in search.points}, chosen.scores
-        has_pairs = evaluation is not data and objective.measure.needs_threshold and rule.learns
+        has_cut = objective.measure.at_threshold() is not None
+        has_pairs = evaluation is not data and has_cut and rule.learns
         if evaluation is not data:
             scores = make_search(data, folds, objective, priors=priors).evaluate(chosen.C).scores
         if has_pairs:

@@ -14,6 +14,7 @@ trained once per label, on features that the labels share.
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
@@ -338,7 +339,7 @@ class ScoreColumn(BaseEstimator):
 
     @property
     def default_name(self) -> str:
-        """The name of the auxiliary, unless it is given one."""
+        """The name of the auxiliary, unless it is given one; ``score(name)`` if that means something else."""
         return " and ".join(each if isinstance(each, str) else f"column {each}" for each in self.columns)
 
 
@@ -373,9 +374,7 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
                 f"the score column {key!r} holds {column.kind.description} with {len(different):,} different "
                 f"values: it needs numbers, or at most {MAX_ANSWERS} different answers."
             )
-    return make_pipeline(
-        make_score_features(X, schema.take(score.columns)), LogisticRegression(max_iter=1000)
-    )
+    return make_pipeline(make_score_features(schema.take(score.columns)), LogisticRegression(max_iter=1000))
 
 
 def resolve_auxiliaries(
@@ -439,6 +438,11 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     pairs = [_as_pair(each) for each in auxiliaries]
     unnamed = iter(name_estimators([estimator for name, estimator in pairs if name is None]))
     names = [next(unnamed)[0] if name is None else name for name, _ in pairs]
+    for position, entry in enumerate(auxiliaries):
+        if isinstance(entry, ScoreColumn):  # any text can be the name of a column
+            others, name = {*names[:position], *names[position + 1 :]}, names[position]
+            if name in ("", *auxiliary_names()) or name in reserved or name in others or "__" in name:
+                names[position] = f"score({re.sub('_+', '_', name)})"
     invalid = [name for name in names if name in reserved or "__" in name]
     if invalid:
         raise InvalidInputError(

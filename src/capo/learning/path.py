@@ -108,7 +108,7 @@ class CVScorer:
         """
         by_fold = np.broadcast_to(scores, (self.folds.max() + 1, len(self.folds)))
         held_out = by_fold[self.folds, np.arange(len(self.folds))]
-        return self.evaluate(held_out - self.thresholds(by_fold))
+        return self.evaluate(held_out - (self.thresholds(by_fold) if self.measure.needs_threshold else 0.0))
 
     def evaluate(self, decisions: FloatArray) -> CVScore:
         """Evaluate scores from which their thresholds have been subtracted."""
@@ -122,7 +122,7 @@ class CVScorer:
     def thresholds(self, by_fold: FloatArray) -> FloatArray:
         """For each row, the threshold chosen on the scores that its fold has for the other folds."""
         thresholds = np.zeros(len(self.folds))
-        for fold in np.unique(self.folds) if self.measure.needs_threshold else ():
+        for fold in np.unique(self.folds):
             held_out, others = self.folds == fold, self.folds != fold
             point = self.threshold(
                 self.measure.for_rows(others),
@@ -301,7 +301,8 @@ class PathSearch:
         if self.points and np.array_equal(scores, self.points[-1].scores):
             point = replace(self.points[-1], C=C, n_iter=n_iter, has_new_scores=False)
         else:
-            thresholds = self.scorer.thresholds(by_fold)
+            has_threshold = self.scorer.measure.needs_threshold
+            thresholds = self.scorer.thresholds(by_fold) if has_threshold else np.zeros(len(scores))
             value = self.scorer.evaluate(scores - thresholds)
             point = GridPoint(C, scores, thresholds, by_fold, value, n_iter)
         self.points.append(point)

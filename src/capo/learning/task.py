@@ -23,7 +23,7 @@ from .. import measures
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray
 from ..decisions import Decision, ExpectedValueThreshold, FixedThreshold, Threshold, ThresholdRule
 from ..exceptions import ConstraintWarning, InvalidInputError, UnknownMeasureError
-from ..measures import FunctionMeasure, Measure, multiclass, multilabel
+from ..measures import ConstrainedMeasure, FunctionMeasure, Measure, multiclass, multilabel
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
 from ..tables import targets as target_columns
@@ -229,6 +229,10 @@ class BinaryTask(Task):
             scores = [scorer(scale.clip(evaluated[..., j])) for j, scale in enumerate(scales)]
         point, chosen, weights = result.point, result.chosen, result.weights
         shifts = chosen.thresholds - point.score if measure.needs_threshold else np.zeros(len(rows))
+        if isinstance(measure, ConstrainedMeasure):  # C is chosen without thresholds, the labels are not
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConstraintWarning)
+                shifts = scorer.thresholds(chosen.fold_scores) - point.score
         oof_decision, oof_thresholds = np.full((2, n_rows), np.nan)
         oof_decision[rows] = point.calibration.log_odds(chosen.scores) - point.log_odds
         oof_thresholds[rows] = point.calibration.slope * shifts

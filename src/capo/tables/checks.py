@@ -89,7 +89,7 @@ def _has_large_number(values: NDArray[Any]) -> bool:
 
 
 def _raise_large_number(value: Any, column: str, row: int) -> None:
-    found = "infinity" if np.isinf(value) else f"{value:.3g}"
+    found = f"{'-' if value < 0 else ''}infinity" if np.isinf(value) else f"{value:.3g}"
     raise InvalidInputError(
         f"{column} contains {found} in row {row:,}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or clip "
         "the column, or remove the row."

@@ -8,12 +8,13 @@ target encoding of columns with many categories, and to choose the parts of date
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
+from scipy.special import ndtri
 from sklearn import get_config, preprocessing
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
@@ -32,8 +33,10 @@ from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
-#: Probabilities are clipped to at least this before their log-odds are taken.
-MIN_PROBABILITY = 1e-15
+#: Knots of the function that makes quantiles of a column of scores.
+MAX_KNOTS = 256
+#: A value of a column of scores has an indicator if it has so many training rows, and this share of them.
+MIN_FREQUENT_ROWS, MIN_FREQUENT_SHARE = 10, 0.05
 #: Nystroem components of ``delta="rbf"``.
 N_DELTA_COMPONENTS = 300
 #: Columns with a smaller range are standardized for trees, which treat differences below 1e-7 as ties.
@@ -138,47 +141,18 @@ def clip_standardized(values: Any) -> Any:
     return np.clip(values, -MAX_STANDARDIZED, MAX_STANDARDIZED)
 
 
-def make_score_features(X: Any, schema: FeatureSchema) -> Any:
+def make_score_features(schema: FeatureSchema) -> Any:
     """Make an unfitted transformer of columns of scores or answers, for a linear model of them alone.
 
-    The order of scores is kept. Numbers between 0 and 1 become log-odds; far from the median, all numbers
-    grow only logarithmically, so that a few extreme ones do not hide the others. Missing values have a
-    column of their own, and so has each answer that is a category.
+    The order of scores is kept. Numbers become normal quantiles: neither their scale nor a few extreme ones
+    matter. Missing values have a column of their own, and so has each answer that is a category.
     """
     numeric = [column.key for column in schema.of_role("numeric")]
-    values = [np.asarray(safe_indexing(X, key, axis=1), dtype=np.float64) for key in numeric]
-    is_probability = [
-        np.nanmin(each) >= 0 and np.nanmax(each) <= 1 and len(np.unique(each[~np.isnan(each)])) > 2
-        for each in values
-    ]
-    by_form = {
-        form: [key for key, found in zip(numeric, is_probability, strict=True) if found == form]
-        for form in (False, True)
-    }
-
-    def make_steps(*first: Callable[[Any], Any]) -> Pipeline:
-        steps = [preprocessing.FunctionTransformer(each, feature_names_out="one-to-one") for each in first]
-        compressor = preprocessing.FunctionTransformer(signed_log, feature_names_out="one-to-one")
-        return make_pipeline(*steps, preprocessing.RobustScaler(), compressor, *_make_scaler()[:-1])
-
     one_hot = CategoryOneHotEncoder(min_frequency=1, max_categories=MAX_ONE_HOT_COLUMNS)
     return _column_transformer(
-        ("numeric", make_steps(), by_form[False]),
-        ("probabilities", make_steps(probability_log_odds), by_form[True]),
+        ("numeric", make_pipeline(ScoreScaler(), *_make_scaler()[:-1]), numeric),
         _category_encoder("categories", schema.of_role("category"), one_hot),
     )
-
-
-def probability_log_odds(values: Any) -> Any:
-    """Return the log-odds of probabilities, which are clipped so that those of 0 and 1 are finite."""
-    clipped = np.clip(np.asarray(values, dtype=np.float64), MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
-    return np.log(clipped) - np.log(1.0 - clipped)
-
-
-def signed_log(values: Any) -> Any:
-    """Return values that grow only logarithmically beyond 1."""
-    values = np.asarray(values, dtype=np.float64)
-    return np.sign(values) * np.log1p(np.abs(values))
 
 
 def check_features(features: Any) -> Any:
@@ -250,6 +224,65 @@ class DropEmptyColumns(SelectorMixin, TableTransformer):
 
     def _get_support_mask(self) -> BoolArray:
         return self.support_
+
+
+class ScoreScaler(TableTransformer):
+    """Replace numbers by the normal quantiles of their ranks, so that extreme ones do not hide the others.
+
+    The order is kept: between knots the function is linear, and beyond the training values it grows as a
+    logarithm. Equal values share their mean rank. Missing values stay missing. A value of many rows, such as
+    -999 for no answer or the 0 and 1 of a forest, also has an indicator.
+
+    Attributes
+    ----------
+    knots_ : list of ndarray of shape (2, n_knots)
+        For each column, values in ascending order and what they are replaced by.
+    frequent_ : list of ndarray
+        For each column, the values with an indicator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.features import ScoreScaler
+    >>> ScoreScaler().fit_transform([[0.0], [1.0], [1e9]]).round(2).ravel().tolist()
+    [-0.97, 0.0, 0.97]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the knots: all values, or `MAX_KNOTS` whose ranks have equal distances."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self.knots_, self.frequent_ = [], []
+        for column in X.T:
+            values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+            if not len(values):
+                values, counts = np.zeros(1), np.ones(1, dtype=np.int64)
+            ends = np.cumsum(counts)
+            ranks = np.linspace(1, ends[-1], MAX_KNOTS)
+            kept = np.unique(np.searchsorted(ends, ranks)) if len(values) > MAX_KNOTS else slice(None)
+            self.knots_.append(np.stack((values, ndtri((ends - 0.5 * counts) / ends[-1])))[:, kept])
+            is_frequent = (counts >= MIN_FREQUENT_ROWS) & (counts >= MIN_FREQUENT_SHARE * ends[-1])
+            self.frequent_.append(values[is_frequent] if len(values) > 2 else values[:0])
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the quantiles of all columns, then the indicators."""
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        result = np.empty(X.shape)
+        for position, (values, quantiles) in enumerate(self.knots_):
+            column = X[:, position]
+            beyond = (column - np.clip(column, values[0], values[-1])) / (np.ptp(values) or 1.0)
+            tail = np.sign(beyond) * np.log1p(np.abs(beyond))
+            result[:, position] = np.interp(column, values, quantiles) + tail
+        indicators = [column[:, None] == each for column, each in zip(X.T, self.frequent_, strict=True)]
+        return np.hstack((result, *indicators))
+
+    def get_feature_names_out(self, names: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns, and those of the indicators such as score=-999."""
+        names = [f"x{number}" for number in range(len(self.knots_))] if names is None else list(names)
+        pairs = zip(names, self.frequent_, strict=True)
+        return np.array(
+            [*names, *(f"{name}={each:g}" for name, found in pairs for each in found)], dtype=object
+        )
 
 
 class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
