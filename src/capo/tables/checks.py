@@ -24,6 +24,7 @@ from ..exceptions import DataWarning, InvalidInputError, list_labels
 from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
+from .vectors import read_vectors, recognize_vectors
 
 #: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
 MAX_MAGNITUDE = 1e100
@@ -180,6 +181,9 @@ class ColumnCodes(NamedTuple):
         if column.kind.role in ("numeric", "date"):
             assert isinstance(column.kind, ParsedKind)
             return cls.of_numbers(parse_column(column.kind, series))
+        if column.kind.role == "vector":
+            is_missing = np.isnan(read_vectors(column.kind, series)[:, 0])
+            return cls(np.unique(_series_codes(series), return_inverse=True)[1], None, bool(is_missing.all()))
         texts = np.array([to_text(value) or "" for value in series.to_list()], dtype=object)
         return cls(np.unique(texts.astype(str), return_inverse=True)[1], None, not any(texts))
 
@@ -325,12 +329,19 @@ def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
         return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
     if not is_dataframe(X):
         return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
-    return [
-        _bits(column.cast(nw.Float64).fill_null(np.nan).to_numpy())
-        if column.dtype.is_float() or column.dtype.is_integer()
-        else _value_codes(column.to_list())
-        for column in nw.from_native(X, eager_only=True).iter_columns()
-    ]
+    return list(map(_series_codes, nw.from_native(X, eager_only=True).iter_columns()))
+
+
+def _series_codes(column: Any) -> NDArray[np.uint64]:
+    if column.dtype.is_float() or column.dtype.is_integer():
+        return _bits(column.cast(nw.Float64).fill_null(np.nan).to_numpy())
+    if column.dtype.is_nested() or column.dtype == nw.Object:
+        found = recognize_vectors(column)
+        if found is not None:
+            rows = (row + np.float32(0.0) for row in read_vectors(found.kind, column))  # not -0.0
+            codes = [int.from_bytes(blake2b(row, digest_size=8).digest()) for row in rows]
+            return np.array(codes, dtype=np.uint64)
+    return _value_codes(column.to_list())
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
