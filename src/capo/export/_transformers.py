@@ -285,6 +285,21 @@ def _project(table: GraphTable, matrix: str, components: FloatArray) -> GraphTab
     return table.numeric(table.graph.op("MatMul", matrix, components.T.copy()), len(components))
 
 
+def _convert_vectors(transformer: Any, table: GraphTable) -> GraphTable:
+    """Center and scale each matrix, or project it, with 0 for missing vectors and their indicators."""
+    op, parts, width = table.graph.op, [], 0
+    fitted = (transformer.means_, transformer.factors_, transformer.components_, transformer.has_missing_)
+    for block, mean, factor, components, has_missing in zip(table.blocks, *fitted, strict=True):
+        centered = op("Sub", block.value, mean[None])
+        is_missing = op("IsNaN", table.graph.take_columns(block.value, [0]))
+        present = op("Where", is_missing, 0.0, centered)
+        factors = np.full((1, len(mean)), factor) if components is None else factor * components.T
+        parts.append(op("Mul" if components is None else "MatMul", present, factors))
+        width += factors.shape[1] + has_missing
+        parts += [table.graph.cast(is_missing)] if has_missing else []
+    return table.numeric(op("Concat", *parts, axis=1), width)
+
+
 def _refuse_texts(transformer: Any, table: GraphTable) -> GraphTable:
     """Raise for columns whose texts are split, since the runtime's rules for that are others."""
     names = ", ".join(repr(block.name) for block in table.blocks if isinstance(block, TextColumn))
@@ -370,5 +385,6 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Nystroem: _convert_nystroem,
     TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),
     features.DateParts: _convert_date_parts,
+    features.VectorFeatures: _convert_vectors,
     **dict.fromkeys((features.TagIndicators, features.WordFeatures), _refuse_texts),
 }

@@ -57,7 +57,7 @@ def kind_from_dict(values: Any) -> ColumnKind:
 
 
 #: Examples are cut to this length, and to this one where the schema is printed.
-MAX_EXAMPLE, MAX_SHOWN_EXAMPLE = 200, 24
+MAX_EXAMPLE, MAX_SHOWN_EXAMPLE = 100, 24
 #: The reason of a kind that the user gave, and the doubt about a column of different whole numbers.
 GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
 #: Columns that an error names.

@@ -160,7 +160,7 @@ def parse_vectors(kind: VectorKind, column: Any, *, first_row: int = 0) -> Any:
         new = nw.new_series(column.name, block, dtype, backend=column.implementation)
         return column if column.dtype == dtype else new
     native = column.to_native()
-    if all(getattr(value, "dtype", None) == np.float32 for value in native.array if value is not None):
+    if all(value is None or getattr(value, "dtype", None) == np.float32 for value in native) and len(block):
         return column
     series = type(native)(list(block), index=native.index, name=native.name, dtype=object)
     return nw.from_native(series, series_only=True)
