@@ -668,4 +668,5 @@ def count_unexpected(features: pl.DataFrame, profiles: Any) -> tuple[Counter[str
 
 
 def _is_missing(values: pl.Series) -> pl.Series:
+    values = values.arr.first() if isinstance(values.dtype, pl.Array) else values  # a missing vector is NaN
     return values.is_null() | values.is_nan().fill_null(True) if values.dtype.is_float() else values.is_null()
