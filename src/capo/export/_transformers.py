@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 from onnx.shape_inference import infer_shapes
 from scipy.sparse import issparse
 from skl2onnx import get_model_alias, to_onnx
@@ -29,6 +30,7 @@ from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
 from ..tables import features
 from ..tables.kinds import is_missing
+from ..tables.vectors import VectorFeatures
 from . import _graph
 from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
@@ -294,7 +296,8 @@ def _convert_vectors(transformer: Any, table: GraphTable) -> GraphTable:
         is_missing = op("IsNaN", table.graph.take_columns(block.value, [0]))
         present = op("Where", is_missing, 0.0, centered)
         factors = np.full((1, len(mean)), factor) if components is None else factor * components.T
-        parts.append(op("Mul" if components is None else "MatMul", present, factors))
+        scaled = op("Mul" if components is None else "MatMul", present, factors)
+        parts.append(table.graph.cast(table.graph.cast(scaled, TensorProto.FLOAT)))
         width += factors.shape[1] + has_missing
         parts += [table.graph.cast(is_missing)] if has_missing else []
     return table.numeric(op("Concat", *parts, axis=1), width)
@@ -385,6 +388,6 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Nystroem: _convert_nystroem,
     TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),
     features.DateParts: _convert_date_parts,
-    features.VectorFeatures: _convert_vectors,
+    VectorFeatures: _convert_vectors,
     **dict.fromkeys((features.TagIndicators, features.WordFeatures), _refuse_texts),
 }

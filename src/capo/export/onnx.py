@@ -42,12 +42,12 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
 
     For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
     with NaN for a missing value (dates: seconds since 1970), or strings with "" for a missing value. A column
-    of vectors is an input of shape (n, d). For an array it has the single input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label",
-    "score" and, if the model has `predict_proba`, "probability", each of shape (n,). Both are about the
-    positive class: "score" is `positive_decision` (`decision_function` of a model without `pos_label`), and
-    positive above 0. With more than two classes, "probability" and "score" (the expected gain) have one
-    column for each class; with several labels per row, all outputs have one column for each label.
-    Auxiliaries with weight 0 are left out.
+    of vectors is an input of shape (n, d). For an array it has the single input "X". `onnx_inputs` makes the
+    inputs from a table. The outputs are "label", "score" and, if the model has `predict_proba`,
+    "probability", each of shape (n,). Both are about the positive class: "score" is `positive_decision`
+    (`decision_function` of a model without `pos_label`), and positive above 0. With more than two classes,
+    "probability" and "score" (the expected gain) have one column for each class; with several labels per row,
+    all outputs have one column for each label. Auxiliaries with weight 0 are left out.
 
     Parameters
     ----------

@@ -47,13 +47,21 @@ MAX_ONE_HOT_COLUMNS = 50
 N_WORD_COMPONENTS = 30
 #: Principal directions of a column of vectors, for trees: one for so many rows, within these limits.
 ROWS_PER_DIRECTION, MIN_DIRECTIONS, MAX_DIRECTIONS = 20, 32, 128
+#: Numbers of a table up to which the delta function sees all entries of vectors.
+MAX_DELTA_NUMBERS = 5_000_000
 #: Folds of the cross-fitted target encoding.
 N_TARGET_FOLDS = 5
 #: Ordinal codes per categorical column.
 MAX_ORDINAL_CODES = 250
 
 
-def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_labels: bool = False) -> Any:
+def make_linear_features(
+    X: Any,
+    schema: FeatureSchema | None = None,
+    *,
+    uses_labels: bool = False,
+    n_directions: int | None = None,
+) -> Any:
     """Make an unfitted transformer of tables like X for linear models.
 
     Numbers and parts of dates: missing values are replaced by the median and marked in an indicator column;
@@ -61,7 +69,8 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     Categories: one-hot encoded, with one column for all rare categories; a missing value is a category of its
     own, and a category that was not in the training data counts as missing. Many categories are also target
     encoded if `uses_labels`. Lists of tags: an indicator for each tag. Free text: TF-IDF of its words.
-    Vectors: all entries, scaled as one block. Sparse matrices are scaled to at most 1 and stay sparse.
+    Vectors: all entries, or the leading `n_directions`, scaled as one block. Sparse matrices are scaled to at
+    most 1 and stay sparse.
     """
     if issparse(X):
         return preprocessing.MaxAbsScaler()
@@ -73,7 +82,7 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
         ("numeric", _make_scaler(), [column.key for column in schema.of_role("numeric")]),
         _category_encoder("categories", categories, one_hot),
         _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
-        *_other_encoders(schema, _make_scaler()),
+        *_other_encoders(schema, _make_scaler(), n_directions=n_directions),
     )
 
 
@@ -122,23 +131,28 @@ def ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
 
 
 def make_rbf_features(
-    X: Any, max_components: int, schema: FeatureSchema | None = None, *, uses_labels: bool = False
+    X: Any, max_components: int, schema: FeatureSchema | None = None, **options: Any
 ) -> Pipeline:
     """Make an unfitted transformer of tables like X to a random basis of the RBF kernel's feature space.
 
     The basis has at most 40% as many components as X has rows, so that training without two folds of five
-    has enough rows for it.
+    has enough rows for it. `options` are those of `make_linear_features`.
     """
-    linear = make_linear_features(X, schema, uses_labels=uses_labels)
+    linear = make_linear_features(X, schema, **options)
     basis = Nystroem(n_components=max(1, min(max_components, X.shape[0] * 2 // 5)))
     return make_pipeline(linear, basis, preprocessing.StandardScaler())
 
 
 def make_delta_features(name: str, X: Any, schema: FeatureSchema | None = None) -> Any:
-    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``, which does not see labels."""
+    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``, which does not see labels.
+
+    Each fold has a copy of its features: of large tables they have the leading directions of vectors only.
+    """
+    n_numbers = 0 if schema is None else X.shape[0] * schema.count_columns()
+    n_directions = MAX_DIRECTIONS if n_numbers > MAX_DELTA_NUMBERS else None
     if name == "linear":
-        return make_linear_features(X, schema)
-    return make_rbf_features(X, N_DELTA_COMPONENTS, schema)
+        return make_linear_features(X, schema, n_directions=n_directions)
+    return make_rbf_features(X, N_DELTA_COMPONENTS, schema, n_directions=n_directions)
 
 
 def clip_standardized(values: Any) -> Any:

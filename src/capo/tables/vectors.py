@@ -22,7 +22,7 @@ N_HEAD_TEXTS = 200
 #: and 256, logistic regressions on embeddings of texts were best with it.
 TOTAL_VARIANCE = 4.0
 #: Rows from which principal directions are computed, and rows that are projected at once.
-MAX_DIRECTION_ROWS, PROJECTED_ROWS = 10_000, 2_000
+MAX_DIRECTION_ROWS, PROJECTED_ROWS = 4_000, 2_000
 
 SingleArray = NDArray[np.float32]
 
@@ -229,11 +229,12 @@ class VectorFeatures(TableTransformer):
     def _find_directions(self, block: SingleArray, mean: FloatArray) -> FloatArray | None:
         if self.n_components is None or block.shape[1] <= self.n_components:
             return None
-        rows = block[:: -(-len(block) // MAX_DIRECTION_ROWS) or 1] - mean
+        rows = block[:: -(-len(block) // MAX_DIRECTION_ROWS) or 1] - mean.astype(np.float32)
         if not len(rows):
             return np.zeros((0, block.shape[1]))
         n_components = min(self.n_components, len(rows))
-        return np.asarray(randomized_svd(rows, n_components, random_state=self.random_state)[2])
+        found = randomized_svd(rows, n_components, n_iter=2, random_state=self.random_state)[2]
+        return np.asarray(found, dtype=np.float64)
 
     def _blocks(self, X: Any) -> Any:
         columns = nw.from_native(X, eager_only=True).iter_columns()
@@ -252,9 +253,10 @@ class VectorFeatures(TableTransformer):
             else:  # in double precision, in which an exported graph computes
                 chunks = np.array_split(block, -(-len(block) // PROJECTED_ROWS))
                 directions = factor * components.T
-                part = np.vstack([(each - mean.astype(np.float64)) @ directions for each in chunks])
+                found = [(each - mean.astype(np.float64)) @ directions for each in chunks]
+                part = np.vstack(found).astype(np.float32)
             part[is_missing] = 0.0
-            parts += [part, is_missing[:, None].astype(part.dtype)] if has_missing else [part]
+            parts += [part, is_missing[:, None].astype(np.float32)] if has_missing else [part]
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
