@@ -222,7 +222,7 @@ class VectorFeatures(TableTransformer):
             is_constant = variance <= 1e-10 * float(mean @ mean)
             self.means_.append(mean.astype(np.float32))
             self.factors_.append(1.0 if is_constant else float(np.sqrt(TOTAL_VARIANCE / variance)))
-            self.has_missing_.append(bool(is_missing.any()))
+            self.has_missing_.append(0 < len(present) < len(block))
             self.components_.append(self._find_directions(present, mean))
         return self
 
