@@ -52,11 +52,13 @@ def features_of(frame):
 def test_all_forms_are_the_same_vectors(form):
     schema = infer_schema(FORMS[form])
     (column,) = schema.columns
-    assert column.kind == VectorKind(str(LENGTH)) and column.reason == "its values are lists of 5 numbers"
+    assert column.kind == VectorKind(str(LENGTH))
+    assert column.reason == "its values are lists of 5 numbers"
     assert column.missing_share == pytest.approx(1 / N_ROWS)
     for frame in (FORMS[form], schema.parse(FORMS[form])):
         found = read_vectors(column.kind, column.select(frame))
-        assert found.dtype == np.float32 and np.isnan(found[3]).all()
+        assert found.dtype == np.float32
+        assert np.isnan(found[3]).all()
         assert_array_equal(np.delete(found, 3, axis=0), np.delete(VECTORS, 3, axis=0))
     assert_array_equal(features_of(FORMS[form]), features_of(FORMS["polars array"]))
 
@@ -138,7 +140,7 @@ def test_bad_texts():
     texts = [str(each.tolist()) for each in VECTORS]
     texts[7] = "[0.1, 0.2 ... 0.3]"  # numpy's text of a long array
     frame = pd.DataFrame({"v": texts})
-    with pytest.raises(InvalidInputError, match="row 7 contains '\\[0.1, 0.2 ... 0.3\\]'"):
+    with pytest.raises(InvalidInputError, match=r"row 7 contains '\[0.1, 0.2 ... 0.3\]'"):
         infer_schema(frame).parse(frame)
     with pytest.raises(InvalidInputError, match="'v' is given as vectors, but contains 'a b'"):
         infer_schema(pd.DataFrame({"v": ["a b", "c"]}), {"v": "vector"})
@@ -154,7 +156,8 @@ def test_given_kinds():
     for demanded in ("vector", {"kind": "vector"}, {"kind": "vector", "length": "5"}):
         for each in (frame, FORMS["polars list"]):
             (column,) = infer_schema(each, {"v": demanded}).columns
-            assert column.kind == VectorKind("5") and column.is_given
+            assert column.kind == VectorKind("5")
+            assert column.is_given
     assert kind_from_dict(VectorKind("5").to_dict()) == VectorKind("5")
     with pytest.raises(ValueError, match="must be a whole number, not 'x'"):
         kind_from_dict({"kind": "vector", "length": "x"})

@@ -158,6 +158,15 @@ class FeatureSchema:
         pairs = zip(self.columns, kinds, strict=True)
         return FeatureSchema(tuple(replace(each, kind=kind, doubt=MAY_BE_IDENTIFIER) for each, kind in pairs))
 
+    def with_vectors(self, lengths: Mapping[Any, int]) -> FeatureSchema:
+        """The schema, in which some columns hold vectors of these lengths."""
+        return FeatureSchema(
+            tuple(
+                replace(each, kind=VectorKind(str(lengths[each.key]))) if each.key in lengths else each
+                for each in self.columns
+            )
+        )
+
     @property
     def parsed(self) -> FeatureSchema:
         """The schema of the tables that `parse` returns, whose numbers and dates have data types."""

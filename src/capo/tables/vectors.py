@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import validate_data
 
@@ -154,16 +157,67 @@ def _raise_length(name: str, length: int, row: int, vector: Any, value: Any) -> 
 
 def parse_vectors(kind: VectorKind, column: Any, *, first_row: int = 0) -> Any:
     """Return a narwhals series of vectors in single precision; the same series if it is one already."""
-    block = read_vectors(kind, column, first_row=first_row)
+    block, native = read_vectors(kind, column, first_row=first_row), column.to_native()
     if not column.implementation.is_pandas_like():
-        dtype = nw.Array(nw.Float32, int(kind.length))
-        new = nw.new_series(column.name, block, dtype, backend=column.implementation)
-        return column if column.dtype == dtype else new
-    native = column.to_native()
+        is_parsed = column.dtype == nw.Array(nw.Float32, int(kind.length))
+        return column if is_parsed else make_series(column, block)
     if all(value is None or getattr(value, "dtype", None) == np.float32 for value in native) and len(block):
         return column
+    return make_series(column, block)
+
+
+def make_series(column: Any, block: SingleArray) -> Any:
+    """Return vectors as a narwhals series in place of a column."""
+    if not column.implementation.is_pandas_like():
+        dtype = nw.Array(nw.Float32, block.shape[1])
+        return nw.new_series(column.name, block, dtype, backend=column.implementation)
+    native = column.to_native()
     series = type(native)(list(block), index=native.index, name=native.name, dtype=object)
     return nw.from_native(series, series_only=True)
+
+
+def encode_texts(encoder: Any, texts: list[str]) -> SingleArray:
+    """Return the vectors that a user's encoder gives to texts."""
+    name = type(encoder).__name__
+    try:
+        found = (encoder.transform if hasattr(encoder, "transform") else encoder.encode)(texts)
+        vectors = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float32)
+    except NotFittedError as error:
+        raise InvalidInputError(
+            f"text_encoder is a {name} that is not fitted: fit it to texts of your own, and pass it in a "
+            "sklearn.frozen.FrozenEstimator, which keeps it fitted."
+        ) from error
+    except Exception as error:
+        raise InvalidInputError(
+            f"text_encoder, a {name}, failed on a list of {len(texts):,} texts: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+        raise InvalidInputError(
+            f"text_encoder, a {name}, must return a vector of finite numbers for each text: got an array of "
+            f"shape {vectors.shape} for {len(texts):,} texts."
+        )
+    return vectors
+
+
+def encode_column(
+    column: Any, encode: Callable[[list[str]], SingleArray], length: int = 0
+) -> tuple[Any, int]:
+    """Return a narwhals series of vectors in place of one of texts, and their length.
+
+    A missing text has a missing vector. Another length than the one that is given is an error.
+    """
+    texts = column.to_list()
+    rows = [row for row, text in enumerate(texts) if to_text(text) is not None]
+    vectors = encode([texts[row] for row in rows]) if rows else np.zeros((0, length), dtype=np.float32)
+    if length and vectors.shape[1] != length:
+        raise InvalidInputError(
+            f"text_encoder gave vectors of {length:,} numbers in training, but gives {vectors.shape[1]:,} "
+            "now: use the same encoder."
+        )
+    block = np.full((len(texts), vectors.shape[1]), np.nan, dtype=np.float32)
+    block[rows] = vectors
+    return make_series(column, block), vectors.shape[1]
 
 
 class VectorFeatures(TableTransformer):
