@@ -512,7 +512,9 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
     given = {name: kind for name, kind in given.items() if name in names}
     frame = batch.frame.select(names)
     with _table_errors():
-        schema = inference.infer_schema(frame, given, decimal_comma=batch.decimal_comma)
+        schema = inference.infer_schema(
+            frame, given, decimal_comma=batch.decimal_comma, first_row=batch.first_row
+        )
     text = [
         each.key
         for each in schema.columns

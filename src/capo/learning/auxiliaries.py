@@ -366,6 +366,10 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
             known = ", ".join(repr(each) for each in keys[:10])
             raise InvalidInputError(f"there is no score column {key!r}: the columns are {known}.")
         (column,) = schema.take([key]).columns
+        if column.kind.role == "vector":
+            raise InvalidInputError(
+                f"the score column {key!r} holds vectors: it needs a number or an answer in each row."
+            )
         values = column.select(X).to_list() if is_dataframe(X) else X[:, key].tolist()
         different = {each for each in values if to_text(each) is not None}
         if not different:

@@ -247,7 +247,11 @@ def list_columns(names: Sequence[str]) -> str:
 
 
 def infer_schema(
-    X: Any, kinds: Mapping[str, DemandedKind] | None = None, *, decimal_comma: bool = False
+    X: Any,
+    kinds: Mapping[str, DemandedKind] | None = None,
+    *,
+    decimal_comma: bool = False,
+    first_row: int = 0,
 ) -> FeatureSchema:
     """Infer what each column of a table holds.
 
@@ -267,6 +271,8 @@ def infer_schema(
         ``{"kind": "number", "thousands": ".", "decimal": ","}``.
     decimal_comma : bool, default=False
         Whether a comma in a number is a decimal point, because the file has another delimiter.
+    first_row : int, default=0
+        The number of the first row in messages.
 
     Returns
     -------
@@ -303,17 +309,19 @@ def infer_schema(
     )
     options = {"decimal_comma": decimal_comma, "has_decimal_commas": has_commas}
     columns = [
-        _infer_column(column, column.name if has_names else position, kinds.get(column.name), options)
+        _infer_column(
+            column, column.name if has_names else position, kinds.get(column.name), options, first_row
+        )
         for position, column in enumerate(frame.iter_columns())
     ]
     return FeatureSchema(tuple(columns))
 
 
 def _infer_column(
-    column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool]
+    column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool], first_row: int
 ) -> ColumnInfo:
     demanded_name = demanded.get("kind") if isinstance(demanded, Mapping) else demanded
-    found = _recognize_type(column) if demanded_name in (None, VectorKind.name) else None
+    found = _recognize_type(column, first_row) if demanded_name in (None, VectorKind.name) else None
     if demanded is not None and found is not None:
         found = found._replace(reason=GIVEN) if isinstance(found.kind, VectorKind) else None
     is_missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
@@ -360,7 +368,7 @@ _KINDS_OF_TYPES: dict[tuple[Any, ...], ColumnKind] = {
 }
 
 
-def _recognize_type(column: Any) -> Recognition | None:
+def _recognize_type(column: Any, first_row: int) -> Recognition | None:
     """The kind of a column whose data type decides; None for text."""
     dtype = column.dtype
     if dtype.is_numeric():
@@ -370,7 +378,7 @@ def _recognize_type(column: Any) -> Recognition | None:
         if dtype in types:
             return Recognition(kind, f"its data type is {dtype}")
     if dtype.is_nested() or dtype in (nw.Object, nw.Binary):
-        if (vectors := recognize_vectors(column)) is not None:
+        if (vectors := recognize_vectors(column, first_row=first_row)) is not None:
             return vectors
         values = [value for value in column.to_list() if isinstance(value, _COLLECTIONS)]
         if not all(_is_list_of_texts(value) for value in values):

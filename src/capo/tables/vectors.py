@@ -70,7 +70,7 @@ def _recognized(length: int) -> Recognition:
     return Recognition(VectorKind(str(length)), f"its values are lists of {length:,} numbers")
 
 
-def recognize_vectors(column: Any) -> Recognition | None:
+def recognize_vectors(column: Any, *, first_row: int = 0) -> Recognition | None:
     """Return the kind of a narwhals series of arrays or lists; None if its first value is no vector."""
     dtype, length = column.dtype, 0
     if dtype == nw.Array and len(dtype.shape) == 1 and dtype.inner.is_numeric():
@@ -82,7 +82,7 @@ def recognize_vectors(column: Any) -> Recognition | None:
     if not length:
         return None
     found = _recognized(length)
-    read_vectors(found.kind, column)
+    read_vectors(found.kind, column, first_row=first_row)  # raises an error if one is not valid
     return found
 
 
