@@ -171,8 +171,8 @@ def run_rivals(cell: Cell, seed: int) -> Iterator[tuple[str, str, float, float]]
         scores[system] = *found, time.process_time() - start
     for system, (known, new, seconds) in scores.items():
         for name, measure in MEASURES.items():
-            cut = measure.threshold(cell.y, known) if measure.needs_threshold else 0.0
-            yield system, name, measure.score(cell.y_test, new - cut), seconds
+            cut = 0.0 if measure.at_threshold() is None else measure.threshold(cell.y, known)
+            yield system, name, measure.score_labels(cell.y_test, new - cut), seconds
 
 
 def run_capo(cell: Cell, service: str, seed: int, memory: Memory) -> Iterator[tuple[str, str, float, float]]:
