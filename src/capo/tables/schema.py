@@ -160,12 +160,9 @@ class FeatureSchema:
 
     def with_vectors(self, lengths: Mapping[Any, int]) -> FeatureSchema:
         """The schema, in which some columns hold vectors of these lengths."""
-        return FeatureSchema(
-            tuple(
-                replace(each, kind=VectorKind(str(lengths[each.key]))) if each.key in lengths else each
-                for each in self.columns
-            )
-        )
+        kinds = {key: VectorKind(str(length)) for key, length in lengths.items()}
+        columns = (replace(each, kind=kinds.get(each.key, each.kind)) for each in self.columns)
+        return FeatureSchema(tuple(columns))
 
     @property
     def parsed(self) -> FeatureSchema:

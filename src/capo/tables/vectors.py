@@ -157,13 +157,12 @@ def _raise_length(name: str, length: int, row: int, vector: Any, value: Any) -> 
 
 def parse_vectors(kind: VectorKind, column: Any, *, first_row: int = 0) -> Any:
     """Return a narwhals series of vectors in single precision; the same series if it is one already."""
-    block, native = read_vectors(kind, column, first_row=first_row), column.to_native()
-    if not column.implementation.is_pandas_like():
-        is_parsed = column.dtype == nw.Array(nw.Float32, int(kind.length))
-        return column if is_parsed else make_series(column, block)
-    if all(value is None or getattr(value, "dtype", None) == np.float32 for value in native) and len(block):
-        return column
-    return make_series(column, block)
+    block = read_vectors(kind, column, first_row=first_row)
+    is_parsed = column.dtype == nw.Array(nw.Float32, int(kind.length))
+    if column.implementation.is_pandas_like():
+        found = {getattr(value, "dtype", None) for value in column.to_native() if value is not None}
+        is_parsed = found == {np.dtype(np.float32)}
+    return column if is_parsed else make_series(column, block)
 
 
 def make_series(column: Any, block: SingleArray) -> Any:
