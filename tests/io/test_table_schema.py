@@ -160,7 +160,7 @@ def test_labels_are_integers_if_all_of_them_are(labels, expected):
         ({}, {"target": "y", "drop": ["y"]}, "'y' is given for both --target and --drop"),
         ({}, {"target": "y", "categories": ["age"], "ids": ["age"]}, "for both --id and --category"),
         ({"y": pl.Series(["None", "a", "b"] * 10)}, {"target": "y"}, r"\('None' counts as missing\)"),
-        ({"age": pl.Series([[1]] * 30)}, {"target": "y"}, "'age' contains lists or other"),
+        ({"age": pl.Series([[[1]]] * 30)}, {"target": "y"}, "'age' contains collections that are neither"),
     ],
 )
 def test_invalid_training_tables_raise_an_error(change, options, message):

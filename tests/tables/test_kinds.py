@@ -317,7 +317,8 @@ def test_how_values_are_written_can_be_demanded():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_kinds_survive_json_and_can_be_imposed(name):
-    kind = KINDS[name].impose(values("12", "x", "2024-01-31", "$5"))
+    texts = ("[1, 2]",) if name == "vector" else ("12", "x", "2024-01-31", "$5")
+    kind = KINDS[name].impose(values(*texts))
     assert kind_from_dict(json.loads(json.dumps(kind.to_dict()))) == kind
     if isinstance(kind, ParsedKind):
         assert all(kind.parse_or_missing(text) is not None for text in ("12", "x", "2024-01-31", "$5"))

@@ -89,12 +89,12 @@ def test_missing_values_in_a_sparse_matrix():
         CAPOClassifier("f1", auxiliaries=["nb"], cv=2).fit(table, Y)
 
 
-@pytest.mark.parametrize("value", [[1, 2], {"key": 1}, {1}, np.zeros(2)])
+@pytest.mark.parametrize("value", [[[1, 2]], {"key": 1}, {1}, np.zeros((2, 2))])
 def test_columns_of_collections(value):
     frame = pd.DataFrame({"a": X[:, 0], "tags": [value] * len(X)})
-    with pytest.raises(InvalidInputError, match="the column 'tags' contains lists or other collections"):
+    with pytest.raises(InvalidInputError, match="the column 'tags' contains collections that are neither"):
         infer_schema(frame)
-    with pytest.raises(InvalidInputError, match="the column 'tags' contains lists or other collections"):
+    with pytest.raises(InvalidInputError, match="the column 'tags' contains collections that are neither"):
         CAPOClassifier("f1", auxiliaries=["nb"], cv=2).fit(frame, Y)
     pl = pytest.importorskip("polars")
     with pytest.raises(InvalidInputError, match="the column 'tags'"):

@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.special import expit
@@ -16,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_memory, validate_data
 
 from .. import measures
 from .._accel.threads import library_threads_for
@@ -47,6 +49,7 @@ from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
 from ..tables.targets import check_classes, check_no_missing_labels
+from ..tables.vectors import encode_column, encode_texts
 from ._base import (
     CapoEstimator,
     ProgressLogger,
@@ -82,6 +85,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     verbose: Any
     #: Not a parameter of all estimators.
     column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
+    text_encoder: Any = None
 
     #: The kind of target: "binary", "multiclass" or "multilabel".
     target_type_: str
@@ -94,6 +98,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     combination_: Any
     delta_: Any
     schema_: FeatureSchema
+    #: The length of the text encoder's vectors of each column of free text.
+    text_lengths_: dict[Any, int]
     measure_: Any
     classes_: NDArray[Any]
     pos_label_: Any
@@ -207,6 +213,15 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         check_is_fitted(self, "auxiliaries_")
         X = self.schema_.parse(self._check_X(X, reset=False))
         check_numbers(X)
+        return self._encode_texts(X)
+
+    def _encode_texts(self, X: Any) -> Any:
+        """Replace the columns of free text by the vectors of the text encoder, if there is one."""
+        encode = partial(check_memory(self.memory).cache(encode_texts), self.text_encoder)
+        for column in self.schema_.of_role("text") if self.text_encoder is not None else ():
+            known = self.text_lengths_.get(column.key, 0)
+            series, self.text_lengths_[column.key] = encode_column(column.select(X), encode, known)
+            X = nw.from_native(X, eager_only=True).with_columns(series).to_native()
         return X
 
     def _check_array(self, X: Any) -> Any:
@@ -291,16 +306,20 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         if task.target_type == "multiclass":
             check_classes(y, classes, targets)
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
-        self.__dict__.update(task.describe(classes, targets, weight), target_type_=task.target_type)
+        self.__dict__.update(
+            task.describe(classes, targets, weight), target_type_=task.target_type, text_lengths_={}
+        )
         self.target_name_ = str(getattr(y, "name", None) or "")
         measure = self.measure_ = task.bind_measure(measure, classes, targets, y)
         raw, kinds = X, self.column_kinds if is_dataframe(X) else None
         self.schema_ = kinds if isinstance(kinds, FeatureSchema) else infer_schema(X, kinds).with_features()
-        check_numbers(X := self.schema_.parse(raw))
+        check_numbers(parsed := self.schema_.parse(raw))
+        X = self._encode_texts(parsed)
+        schema = self.schema_.with_vectors(self.text_lengths_)
         given, kind = self._given_auxiliaries(), task.target_type
         pairs = [
             (name, set_random_states(estimator, random))
-            for name, estimator in resolve_auxiliaries(given, X, self.schema_, kind, len(classes))
+            for name, estimator in resolve_auxiliaries(given, X, schema, kind, len(classes))
         ]
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
         auxiliaries = [replace(each, is_score_column=each.name in self.score_columns) for each in auxiliaries]
@@ -321,7 +340,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
         with timer("delta"):
-            columns = self.schema_.take(score_columns(given), others=True)
+            columns = schema.take(score_columns(given), others=True)
             has_delta = columns.columns or not self.score_columns
             delta = task.used_delta(measure, len(classes)) if has_delta else None
             self.delta_, features = fit_delta(delta, X, columns, random)
@@ -335,7 +354,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             names = _feature_names(self.delta_, features)
             outputs = TrainingOutputs(training, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
-        self.seen_rows_ = SeenRows.from_rows(X) if kind == "binary" else None
+        self.seen_rows_ = SeenRows.from_rows(parsed) if kind == "binary" else None
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)
         self._warn_of_seen_labels(targets == 1, fitted.raw_outputs)

@@ -150,9 +150,14 @@ class CAPOClassifier(BaseAdaptedClassifier):
     column_kinds : dict of str to str or dict, or FeatureSchema, optional
         Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
         `capo.tables.schema.infer_schema`; or the schema of all columns, as it returns it.
+    text_encoder : object, optional
+        Turns each column of free text into vectors, in place of the words that are used by default: an object
+        whose `transform` or `encode` takes a list of texts and returns an array with a row for each, such as
+        a sentence encoder. It is not trained; pass a fitted scikit-learn transformer in a
+        `sklearn.frozen.FrozenEstimator`. All auxiliaries get the vectors.
     memory : str or joblib.Memory, optional
-        Where to cache the trained auxiliaries, so that another measure does not train them again; set
-        `random_state` too, since other folds need other models.
+        Where to cache the trained auxiliaries, so that another measure does not train them again, and the
+        vectors of `text_encoder`; set `random_state` too, since other folds need other models.
     n_jobs : int, optional
         Number of models trained in parallel, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -316,6 +321,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "column_kinds": [Mapping, FeatureSchema, None],
+        "text_encoder": [HasMethods(["transform"]), HasMethods(["encode"]), None],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -334,6 +340,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         threshold: str | float = "auto",
         tol: float = 1e-3,
         column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None,
+        text_encoder: Any = None,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -348,6 +355,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self.threshold = threshold
         self.tol = tol
         self.column_kinds = column_kinds
+        self.text_encoder = text_encoder
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -1010,10 +1018,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
         name = next(each for each in candidates if each not in names)
         auxiliaries = [each if isinstance(each, str) else (key, each) for key, each in trained] or ["auto"]
         old = copy(self)
-        old.schema_ = self.schema_.parsed  # it is given tables that the new model has parsed
-        if (
-            self.guarantee_ is not None and self.guarantee_.segments
-        ):  # their column is no part of these tables
+        # It is given tables that the new model has parsed, with texts as vectors if it encodes them.
+        old.schema_, old.text_encoder = self.schema_.parsed.with_vectors(self.text_lengths_), None
+        if self.guarantee_ is not None and self.guarantee_.segments:
+            # Their column is no part of these tables.
             old.decision_ = decisions.Threshold(0.0, "where both labels are equally likely")
         params = {
             **self.get_params(deep=False),

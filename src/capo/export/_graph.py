@@ -24,7 +24,7 @@ from onnx import ModelProto, NodeProto, TensorProto, checker, compose, helper, n
 from .._compat import ArrayLike, NDArray
 from ..exceptions import ExportError
 from ..tables.kinds import is_dataframe, is_missing
-from .onnx import ARRAY_INPUT, MISSING_TEXT, category_key, input_columns, is_text_input
+from .onnx import ARRAY_INPUT, MISSING_TEXT, category_key, find_vectors, input_columns, is_text_input
 
 #: Operator set versions: the first with tree ensembles in double precision and splits on sets of categories.
 OPSETS = {"": 21, "ai.onnx.ml": 5}
@@ -191,7 +191,15 @@ class EncodedColumn:
     width: int = 1
 
 
-ColumnBlock = NumericColumns | TextColumn | EncodedColumn
+@dataclass(frozen=True)
+class VectorColumn:
+    """A column of vectors: a matrix of doubles with a row of NaN for a missing vector."""
+
+    value: str
+    width: int = 1
+
+
+ColumnBlock = NumericColumns | TextColumn | EncodedColumn | VectorColumn
 
 
 @dataclass(frozen=True)
@@ -242,8 +250,8 @@ class GraphTable:
         return parts[0] if len(parts) == 1 else self.graph.op("Concat", *parts, axis=1)
 
     def _block_matrix(self, block: ColumnBlock) -> str:
-        if isinstance(block, TextColumn):
-            raise ExportError("it uses a text column without encoding it")
+        if isinstance(block, TextColumn | VectorColumn):
+            raise ExportError("it uses a column of texts or vectors without encoding it")
         if isinstance(block, NumericColumns):
             return block.value
         return gather_by_code(self.graph, block, [[float(category)] for category in block.categories])
@@ -259,8 +267,8 @@ def encode_known_categories(
     table: GraphTable, block: ColumnBlock, categories: Sequence[Any]
 ) -> EncodedColumn:
     """Encode a column; missing values and unknown categories share the last code."""
-    if isinstance(block, EncodedColumn):
-        raise ExportError("it uses a column that is already encoded")
+    if isinstance(block, EncodedColumn | VectorColumn):
+        raise ExportError("it uses a column that is already encoded, or a column of vectors")
     known = [category for category in categories if not is_missing(category)]
     return EncodedColumn(_encode(table.graph, block, known, len(known)), (*known, np.nan))
 
@@ -269,6 +277,8 @@ def encode_categories(table: GraphTable, block: ColumnBlock, categories: Sequenc
     """Encode a column; a missing value has the last code but one, and an unknown category the last."""
     if isinstance(block, EncodedColumn):
         return block
+    if isinstance(block, VectorColumn):
+        raise ExportError("it encodes a column of vectors as categories")
     known = [category for category in categories if not is_missing(category)]
     value = _encode(table.graph, block, known, len(known) + 1)
     if isinstance(block, TextColumn):
@@ -305,7 +315,9 @@ def make_input_table(graph: GraphBuilder, X: Any) -> GraphTable:
     is_pandas = nw.from_native(X, eager_only=True).implementation.is_pandas_like()
     blocks: list[ColumnBlock] = []
     for name, column in input_columns(X).items():
-        if is_text_input(column):
+        if (vectors := find_vectors(column)) is not None:
+            blocks.append(VectorColumn(graph.add_input(name, TensorProto.DOUBLE, vectors.shape[1])))
+        elif is_text_input(column):
             default = np.nan if is_pandas else None
             missing = next((value for value in column.to_list() if is_missing(value)), default)
             blocks.append(TextColumn(name, graph.add_input(name, TensorProto.STRING, 1), missing))

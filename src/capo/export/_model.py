@@ -58,6 +58,11 @@ def convert_model(model: Any, X: Any) -> ModelProto:
         )
     X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table
+    if getattr(model, "text_lengths_", None):
+        raise ExportError(
+            "the model has a text encoder, which is not exported: encode the texts yourself, and train on a "
+            "column of vectors."
+        )
     kinds: dict[str, Any] = {}
     if is_dataframe(X) and hasattr(model, "schema_"):
         X = model.schema_.parse(X)

@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 from onnx.shape_inference import infer_shapes
 from scipy.sparse import issparse
 from skl2onnx import get_model_alias, to_onnx
@@ -29,6 +30,7 @@ from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
 from ..tables import features
 from ..tables.kinds import is_missing
+from ..tables.vectors import VectorFeatures
 from . import _graph
 from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphNumber, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
@@ -297,6 +299,22 @@ def _project(table: GraphTable, matrix: str, components: FloatArray) -> GraphTab
     return table.numeric(table.graph.op("MatMul", matrix, components.T.copy()), len(components))
 
 
+def _convert_vectors(transformer: Any, table: GraphTable) -> GraphTable:
+    """Center and scale each matrix, or project it, with 0 for missing vectors and their indicators."""
+    op, parts, width = table.graph.op, [], 0
+    fitted = (transformer.means_, transformer.factors_, transformer.components_, transformer.has_missing_)
+    for block, mean, factor, components, has_missing in zip(table.blocks, *fitted, strict=True):
+        centered = op("Sub", block.value, mean[None])
+        is_missing = op("IsNaN", table.graph.take_columns(block.value, [0]))
+        present = op("Where", is_missing, 0.0, centered)
+        factors = np.full((1, len(mean)), factor) if components is None else factor * components.T
+        scaled = op("Mul" if components is None else "MatMul", present, factors)
+        parts.append(table.graph.cast(table.graph.cast(scaled, TensorProto.FLOAT)))
+        width += factors.shape[1] + has_missing
+        parts += [table.graph.cast(is_missing)] if has_missing else []
+    return table.numeric(op("Concat", *parts, axis=1), width)
+
+
 def _refuse_texts(transformer: Any, table: GraphTable) -> GraphTable:
     """Raise for columns whose texts are split, since the runtime's rules for that are others."""
     names = ", ".join(repr(block.name) for block in table.blocks if isinstance(block, TextColumn))
@@ -350,5 +368,6 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Nystroem: _convert_nystroem,
     TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),
     features.DateParts: _convert_date_parts,
+    VectorFeatures: _convert_vectors,
     **dict.fromkeys((features.TagIndicators, features.WordFeatures), _refuse_texts),
 }

@@ -22,6 +22,7 @@ from ..tables.dates import DateKind
 from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, to_text
 from ..tables.numbers import NumberKind
 from ..tables.schema import kind_from_dict, parse_column, parse_series
+from ..tables.vectors import read_vectors, recognize_vectors
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -40,13 +41,13 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
     """Convert a fitted model to an ONNX graph, from the parsed table to the label, in double precision.
 
     For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
-    with NaN for a missing value (dates: seconds since 1970), or strings with "" for a missing value. For an
-    array it has the single input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label",
-    "score" and, if the model has `predict_proba`, "probability", each of shape (n,). Both are about the
-    positive class: "score" is `positive_decision` (`decision_function` of a model without `pos_label`), and
-    positive above 0. With more than two classes, "probability" and "score" (the expected gain) have one
-    column for each class; with several labels per row, all outputs have one column for each label.
-    Auxiliaries with weight 0 are left out.
+    with NaN for a missing value (dates: seconds since 1970), or strings with "" for a missing value. A column
+    of vectors is an input of shape (n, d). For an array it has the single input "X". `onnx_inputs` makes the
+    inputs from a table. The outputs are "label", "score" and, if the model has `predict_proba`,
+    "probability", each of shape (n,). Both are about the positive class: "score" is `positive_decision`
+    (`decision_function` of a model without `pos_label`), and positive above 0. With more than two classes,
+    "probability" and "score" (the expected gain) have one column for each class; with several labels per row,
+    all outputs have one column for each label. Auxiliaries with weight 0 are left out.
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     -------
     dict of str to ndarray
         For a data frame, one array of shape (n_samples, 1) for each column: doubles with NaN for a missing
-        value, or strings with "" for a missing value. For an array, "X" only.
+        value, or strings with "" for a missing value; of shape (n_samples, d) for vectors of length d. For an
+        array, "X" only.
 
     Raises
     ------
@@ -200,6 +202,13 @@ def is_text_input(column: Any) -> bool:
     return not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Duration, nw.Datetime, nw.Date))
 
 
+def find_vectors(column: Any) -> NDArray[np.float64] | None:
+    """The vectors of a parsed column, with NaN for missing ones; None if it has another kind."""
+    is_nested = column.dtype.is_nested() or column.dtype == nw.Object
+    found = recognize_vectors(column) if is_nested else None
+    return None if found is None else read_vectors(found.kind, column).astype(np.float64)
+
+
 def parsed_inputs(X: Any) -> dict[str, NDArray[Any]]:
     """Convert a parsed table to the inputs of its graph."""
     if not is_dataframe(X):
@@ -213,7 +222,9 @@ def category_key(value: Any) -> str:
 
 
 def _to_array(column: Any, is_text: bool) -> NDArray[Any]:
-    """A parsed column as an input: texts, or numbers and seconds since 1970."""
+    """A parsed column as an input: vectors, texts, or numbers and seconds since 1970."""
+    if (vectors := find_vectors(column)) is not None:
+        return vectors
     if not is_text:
         return parse_column(DateKind(), column)[:, None]
     texts = [category_key(to_text(value)) for value in column.to_list()]

@@ -34,6 +34,7 @@ from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
 from ..tables.targets import positive_mask
+from ..tables.vectors import read_vectors
 from ._bootstrap import RandomWeights, describe_few_groups
 from ._comparison import ComparedRows, fold_codes
 from ._formatting import format_interval, format_table, format_value
@@ -149,8 +150,16 @@ class ExplainedTable:
             return ColumnCodes.of_numbers(np.asarray(self.X[:, position], dtype=np.float64))
         return ColumnCodes.of(self._schema.columns[position], self.X)
 
+    def is_vector(self, position: int) -> bool:
+        """Return whether a column holds vectors."""
+        return self.is_frame and self._schema.columns[position].kind.role == "vector"
+
     def values(self, position: int) -> list[Any]:
-        """Return the values of a column."""
+        """Return the values of a column; of vectors, whether they are missing."""
+        if self.is_vector(position):
+            column = self._schema.columns[position]
+            is_missing = np.isnan(read_vectors(column.kind, self._frame[:, position])[:, 0])
+            return [None if missing else "vector" for missing in is_missing.tolist()]
         if self.is_frame:
             return list(self._frame[:, position].to_list())
         column = self.X[:, [position]].todense() if issparse(self.X) else self.X[:, position]
@@ -528,12 +537,12 @@ def importance(
         each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
         found.append((each, members, permuted))
     found.sort(key=lambda each: -each[0].value)
-    strongest = [each for each in found if each[0].low > 0][: n_effects if is_binary else 0]
+    strongest = [each for each in found if each[0].low > 0 and not table.is_vector(each[1][0])]
     return Importance(
         measure=targets.measure.label,
         value=value,
         columns=[each for each, _, _ in found],
-        effects=pairs.estimate_effects(strongest, [weight, *resamples]),
+        effects=pairs.estimate_effects(strongest[: n_effects if is_binary else 0], [weight, *resamples]),
         n_rows=len(rows),
         n_total_rows=n_total_rows,
         n_repeats=n_repeats,

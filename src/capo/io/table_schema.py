@@ -508,7 +508,9 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
     given = {name: kind for name, kind in given.items() if name in names}
     frame = batch.frame.select(names)
     with _table_errors():
-        schema = inference.infer_schema(frame, given, decimal_comma=batch.decimal_comma)
+        schema = inference.infer_schema(
+            frame, given, decimal_comma=batch.decimal_comma, first_row=batch.first_row
+        )
     text = [
         each.key
         for each in schema.columns
@@ -661,4 +663,5 @@ def count_unexpected(features: pl.DataFrame, profiles: Any) -> tuple[Counter[str
 
 
 def _is_missing(values: pl.Series) -> pl.Series:
+    values = values.arr.first() if isinstance(values.dtype, pl.Array) else values  # a missing vector is NaN
     return values.is_null() | values.is_nan().fill_null(True) if values.dtype.is_float() else values.is_null()

@@ -41,6 +41,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._compat import FloatArray, IntArray, NDArray, name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
 from ..tables.features import (
+    count_directions,
     make_linear_features,
     make_rbf_features,
     make_score_features,
@@ -138,7 +139,8 @@ def _make_random_trees(X: Any, schema: FeatureSchema, n_trees: int, **params: An
 
 def _make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
     """Fully grown trees follow details that the average of larger leaves misses, and more of the noise."""
-    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if issparse(X) else X.shape[1]
+    is_sparse, n_directions = issparse(X), count_directions(X)
+    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if is_sparse else schema.count_columns(n_directions)
     share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / n_columns)
     params = {"min_samples_leaf": 1, "max_features": share, **_row_samples(X)}
     return _make_random_trees(X, schema, 60, criterion="entropy", **params)
@@ -287,9 +289,12 @@ def check_auxiliary_name(name: str) -> None:
 
 
 def default_auxiliary_names(
-    X: Any, set_name: str = AUTO, target_type: str = "binary", n_labels: int = 0
+    X: Any, set_name: str = AUTO, target_type: str = "binary", n_labels: int = 0, n_columns: int | None = None
 ) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for data like X and a kind of target."""
+    """Return the names of the auxiliaries of a built-in set for data like X and a kind of target.
+
+    `n_columns` is the number of columns with each entry of a vector as one; that of X by default.
+    """
     if target_type == "multilabel" and n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES:
         set_name = FAST
     if set_name == FAST:
@@ -300,7 +305,7 @@ def default_auxiliary_names(
     has_svm = X.shape[0] <= MAX_ROWS_FOR_SVM and target_type != "multilabel"
     if target_type == "binary":
         names.insert(2, "full_trees")
-        has_svm = has_svm and X.shape[1] >= MIN_COLUMNS_FOR_SVM
+        has_svm = has_svm and (n_columns or X.shape[1]) >= MIN_COLUMNS_FOR_SVM
     return [*names, "svm"] if has_svm else names
 
 
@@ -362,6 +367,10 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
             known = ", ".join(repr(each) for each in keys[:10])
             raise InvalidInputError(f"there is no score column {key!r}: the columns are {known}.")
         (column,) = schema.take([key]).columns
+        if column.kind.role == "vector":
+            raise InvalidInputError(
+                f"the score column {key!r} holds vectors: it needs a number or an answer in each row."
+            )
         values = column.select(X).to_list() if is_dataframe(X) else X[:, key].tolist()
         different = {each for each in values if to_text(each) is not None}
         if not different:
@@ -405,7 +414,8 @@ def resolve_auxiliaries(
         elif estimator not in AUXILIARY_SETS:
             resolved[name] = factories[estimator](X, features)
         else:
-            names = default_auxiliary_names(X, estimator, target_type, n_labels)
+            n_columns = features.count_columns()
+            names = default_auxiliary_names(X, estimator, target_type, n_labels, n_columns)
             if clash := sorted(own.intersection(names)):
                 raise InvalidInputError(
                     f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "

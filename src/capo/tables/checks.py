@@ -24,6 +24,7 @@ from ..exceptions import DataWarning, InvalidInputError, list_labels
 from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
+from .vectors import read_vectors, recognize_vectors
 
 #: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
 MAX_MAGNITUDE = 1e100
@@ -180,6 +181,10 @@ class ColumnCodes(NamedTuple):
         if column.kind.role in ("numeric", "date"):
             assert isinstance(column.kind, ParsedKind)
             return cls.of_numbers(parse_column(column.kind, series))
+        if column.kind.role == "vector":
+            is_missing = np.isnan(read_vectors(column.kind, series)[:, 0])
+            hashes = _row_hashes(_series_codes(series))
+            return cls(np.unique(hashes, return_inverse=True)[1], None, bool(is_missing.all()))
         texts = np.array([to_text(value) or "" for value in series.to_list()], dtype=object)
         return cls(np.unique(texts.astype(str), return_inverse=True)[1], None, not any(texts))
 
@@ -265,6 +270,8 @@ def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
 
 #: A row is a copy only if fewer rows equal to it than this are expected by chance.
 MAX_EXPECTED_COPIES = 0.1
+#: Parts of a vector that have a code of their own.
+N_VECTOR_PARTS = 4
 #: An odd number without structure: a product with it spreads a column's bits over the hash.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -325,12 +332,25 @@ def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
         return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
     if not is_dataframe(X):
         return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
-    return [
-        _bits(column.cast(nw.Float64).fill_null(np.nan).to_numpy())
-        if column.dtype.is_float() or column.dtype.is_integer()
-        else _value_codes(column.to_list())
-        for column in nw.from_native(X, eager_only=True).iter_columns()
-    ]
+    columns = nw.from_native(X, eager_only=True).iter_columns()
+    return [codes for column in columns for codes in _series_codes(column)]
+
+
+def _series_codes(column: Any) -> list[NDArray[np.uint64]]:
+    """The codes of a column's values, or of some parts of its vectors, which are not equal by chance."""
+    if column.dtype.is_float() or column.dtype.is_integer():
+        return [_bits(column.cast(nw.Float64).fill_null(np.nan).to_numpy())]
+    is_nested = column.dtype.is_nested() or column.dtype == nw.Object
+    found = recognize_vectors(column) if is_nested else None
+    if found is None:
+        return [_value_codes(column.to_list())]
+    vectors = read_vectors(found.kind, column)
+    parts = np.array_split(np.arange(vectors.shape[1]), min(N_VECTOR_PARTS, vectors.shape[1]))
+    return [np.array([_hash(row[part] + 0.0) for row in vectors], dtype=np.uint64) for part in parts]
+
+
+def _hash(content: Any) -> int:
+    return int.from_bytes(blake2b(content, digest_size=8).digest())
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
@@ -348,8 +368,7 @@ def _code(value: Any) -> int:
         value = np.nan
     if isinstance(value, int | float) and not abs(value) > MAX_MAGNITUDE:
         return int(_bits(np.array([value], dtype=np.float64))[0])
-    text = str(value).encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=8).digest())
+    return _hash(str(value).encode(errors="surrogatepass"))
 
 
 def _row_hashes(columns: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:

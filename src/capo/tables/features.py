@@ -30,6 +30,7 @@ from .._compat import BoolArray, FloatArray, IntArray, NDArray, make_target_enco
 from .dates import DateKind
 from .kinds import TableTransformer, TagsKind, is_dataframe, is_missing, iter_columns, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
+from .vectors import VectorFeatures
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -47,21 +48,32 @@ MIN_CATEGORY_COUNT = 5
 MAX_ONE_HOT_COLUMNS = 50
 #: Singular directions of a column of free text, for trees.
 N_WORD_COMPONENTS = 30
+#: Principal directions of a column of vectors, for trees: one for so many rows, within these limits.
+ROWS_PER_DIRECTION, MIN_DIRECTIONS, MAX_DIRECTIONS = 20, 32, 128
+#: Numbers of a table up to which the delta function sees all entries of vectors.
+MAX_DELTA_NUMBERS = 5_000_000
 #: Folds of the cross-fitted target encoding.
 N_TARGET_FOLDS = 5
 #: Ordinal codes per categorical column.
 MAX_ORDINAL_CODES = 250
 
 
-def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_labels: bool = False) -> Any:
+def make_linear_features(
+    X: Any,
+    schema: FeatureSchema | None = None,
+    *,
+    uses_labels: bool = False,
+    n_directions: int | None = None,
+) -> Any:
     """Make an unfitted transformer of tables like X for linear models.
 
     Numbers and parts of dates: missing values are replaced by the median and marked in an indicator column;
     then all are standardized and clipped to 5 standard deviations.
     Categories: one-hot encoded, with one column for all rare categories; a missing value is a category of its
     own, and a category that was not in the training data counts as missing. Many categories are also target
-    encoded if `uses_labels`. Lists of tags: an indicator for each tag. Free text: TF-IDF of its words. Sparse
-    matrices are scaled to at most 1 and stay sparse.
+    encoded if `uses_labels`. Lists of tags: an indicator for each tag. Free text: TF-IDF of its words.
+    Vectors: all entries, or the leading `n_directions`, scaled as one block. Sparse matrices are scaled to at
+    most 1 and stay sparse.
     """
     if issparse(X):
         return preprocessing.MaxAbsScaler()
@@ -73,7 +85,7 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
         ("numeric", _make_scaler(), [column.key for column in schema.of_role("numeric")]),
         _category_encoder("categories", categories, one_hot),
         _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
-        *_other_encoders(schema, _make_scaler(), None),
+        *_other_encoders(schema, _make_scaler(), n_directions=n_directions),
     )
 
 
@@ -83,8 +95,8 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     Missing values stay missing, and so do categories that were not in the training data. Numbers and parts of
     dates are passed through, with two exceptions that scikit-learn's trees cannot handle: columns without any
     value are dropped, and columns whose range is so small that they look constant are standardized. Columns
-    of many categories are target encoded, lists of tags are indicators, and of free text the leading singular
-    directions of its TF-IDF are used.
+    of many categories are target encoded, lists of tags are indicators, and of free text and vectors the
+    leading directions are used.
     """
     schema = schema or infer_schema(X)
     few, numeric = ordinal_columns(schema), [column.key for column in schema.of_role("numeric")]
@@ -107,8 +119,13 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
         _category_encoder("categories", few, ordinal),
         ("numeric", make_pipeline(*steps) if steps else "passthrough", numeric),
         _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS)),
-        *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS),
+        *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS, count_directions(X)),
     )
+
+
+def count_directions(X: Any) -> int:
+    """Return how many principal directions of a longer vector trees see."""
+    return int(np.clip(X.shape[0] // ROWS_PER_DIRECTION, MIN_DIRECTIONS, MAX_DIRECTIONS))
 
 
 def ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
@@ -117,23 +134,28 @@ def ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
 
 
 def make_rbf_features(
-    X: Any, max_components: int, schema: FeatureSchema | None = None, *, uses_labels: bool = False
+    X: Any, max_components: int, schema: FeatureSchema | None = None, **options: Any
 ) -> Pipeline:
     """Make an unfitted transformer of tables like X to a random basis of the RBF kernel's feature space.
 
     The basis has at most 40% as many components as X has rows, so that training without two folds of five
-    has enough rows for it.
+    has enough rows for it. `options` are those of `make_linear_features`.
     """
-    linear = make_linear_features(X, schema, uses_labels=uses_labels)
+    linear = make_linear_features(X, schema, **options)
     basis = Nystroem(n_components=max(1, min(max_components, X.shape[0] * 2 // 5)))
     return make_pipeline(linear, basis, preprocessing.StandardScaler())
 
 
 def make_delta_features(name: str, X: Any, schema: FeatureSchema | None = None) -> Any:
-    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``, which does not see labels."""
+    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``, which does not see labels.
+
+    Each fold has a copy of its features: of large tables they have the leading directions of vectors only.
+    """
+    n_numbers = 0 if schema is None else X.shape[0] * schema.count_columns()
+    n_directions = MAX_DIRECTIONS if n_numbers > MAX_DELTA_NUMBERS else None
     if name == "linear":
-        return make_linear_features(X, schema)
-    return make_rbf_features(X, N_DELTA_COMPONENTS, schema)
+        return make_linear_features(X, schema, n_directions=n_directions)
+    return make_rbf_features(X, N_DELTA_COMPONENTS, schema, n_directions=n_directions)
 
 
 def clip_standardized(values: Any) -> Any:
@@ -187,14 +209,20 @@ def _category_encoder(name: str, columns: list[ColumnInfo], *steps: Any) -> tupl
     return name, make_pipeline(KnownCategoryFilter(), *steps), [column.key for column in columns]
 
 
-def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | None) -> list[Any]:
-    """The encoders of parts of dates, tags and free text."""
-    dates, tags, texts = (schema.of_role(role) for role in ("date", "tags", "text"))
-    tag_kinds: list[Any] = [column.kind for column in tags]
-    encoders = [
+def _other_encoders(
+    schema: FeatureSchema,
+    last_step: Any,
+    n_word_components: int | None = None,
+    n_directions: int | None = None,
+) -> list[Any]:
+    """The encoders of parts of dates, tags, free text and vectors."""
+    dates, tags, texts, vectors = (schema.of_role(role) for role in ("date", "tags", "text", "vector"))
+    tag_kinds, vector_kinds = ([column.kind for column in columns] for columns in (tags, vectors))
+    encoders: list[Any] = [
         ("dates", make_pipeline(DateParts(), last_step), dates),
-        ("tags", TagIndicators(tag_kinds), tags),
-        ("words", WordFeatures(n_components), texts),
+        ("tags", TagIndicators(tag_kinds), tags),  # type: ignore[arg-type]
+        ("words", WordFeatures(n_word_components), texts),
+        ("vectors", VectorFeatures(vector_kinds, n_directions), vectors),
     ]
     return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
 

@@ -38,7 +38,7 @@ _MARKERS = (
 #: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
 MISSING_MARKERS = frozenset(_MARKERS.split("|"))
 #: What the encoders of a model make of a kind; "none" is left out.
-Role = Literal["numeric", "date", "category", "text", "tags", "none"]
+Role = Literal["numeric", "date", "category", "text", "tags", "vector", "none"]
 #: Different texts that may be no number or date in a column of them, and the share of the rows with them.
 MAX_ODD_TEXTS = 3
 MAX_ODD_SHARE = 0.05

@@ -28,13 +28,15 @@ from .kinds import (
     TagsKind,
 )
 from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind, has_pointed_thousands
+from .vectors import VectorKind, parse_vectors, recognize_vectors
 
 #: All kinds by name; a column is of the first that recognizes it.
 KINDS: dict[str, type[ColumnKind]] = {
     kind.name: kind
     for kind in (
         *(BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
-        *(QuantityKind, DurationKind, TagsKind, column_kinds.TextKind, IdentifierKind, CategoryKind),
+        *(QuantityKind, DurationKind, VectorKind, TagsKind, column_kinds.TextKind),
+        *(IdentifierKind, CategoryKind),
     )
 }
 
@@ -54,8 +56,8 @@ def kind_from_dict(values: Any) -> ColumnKind:
     return KINDS[name].from_state(state)
 
 
-#: Examples are cut to this length where the schema is printed.
-MAX_SHOWN_EXAMPLE = 24
+#: Examples are cut to this length, and to this one where the schema is printed.
+MAX_EXAMPLE, MAX_SHOWN_EXAMPLE = 100, 24
 #: The reason of a kind that the user gave, and the doubt about a column of different whole numbers.
 GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
 #: Columns that an error names.
@@ -137,6 +139,12 @@ class FeatureSchema:
         """The columns whose kind has one of these roles."""
         return [column for column in self.columns if column.kind.role in roles]
 
+    def count_columns(self, max_entries: int | None = None) -> int:
+        """Count the columns, where a vector counts as its entries, or as at most so many."""
+        lengths = [int(each.kind.length) for each in self.columns if isinstance(each.kind, VectorKind)]
+        entries = lengths if max_entries is None else [min(each, max_entries) for each in lengths]
+        return len(self.columns) - len(lengths) + sum(entries)
+
     def take(self, keys: Container[Any], *, others: bool = False) -> FeatureSchema:
         """The schema of some columns, or of all others."""
         return FeatureSchema(tuple(each for each in self.columns if (each.key in keys) != others))
@@ -149,6 +157,12 @@ class FeatureSchema:
         kinds = [NumberKind() if each else CategoryKind() for each in is_number]
         pairs = zip(self.columns, kinds, strict=True)
         return FeatureSchema(tuple(replace(each, kind=kind, doubt=MAY_BE_IDENTIFIER) for each, kind in pairs))
+
+    def with_vectors(self, lengths: Mapping[Any, int]) -> FeatureSchema:
+        """The schema, in which some columns hold vectors of these lengths."""
+        kinds = {key: VectorKind(str(length)) for key, length in lengths.items()}
+        columns = (replace(each, kind=kinds.get(each.key, each.kind)) for each in self.columns)
+        return FeatureSchema(tuple(columns))
 
     @property
     def parsed(self) -> FeatureSchema:
@@ -176,7 +190,8 @@ class FeatureSchema:
         """Parse a raw table: the same values come from texts, numbers and dates, from any file and library.
 
         Numbers, truth values and durations become numbers, dates become timestamps, categories become texts
-        in one spelling, and lists of texts one text. Columns that are in this form stay as they are.
+        in one spelling, lists of texts one text, and vectors arrays in single precision. Columns that are in
+        this form stay as they are.
 
         Parameters
         ----------
@@ -229,13 +244,17 @@ def list_columns(names: Sequence[str]) -> str:
 
 
 def infer_schema(
-    X: Any, kinds: Mapping[str, DemandedKind] | None = None, *, decimal_comma: bool = False
+    X: Any,
+    kinds: Mapping[str, DemandedKind] | None = None,
+    *,
+    decimal_comma: bool = False,
+    first_row: int = 0,
 ) -> FeatureSchema:
     """Infer what each column of a table holds.
 
-    Data types decide where they can: numbers, Booleans, dates, categories, lists. Columns of text are taken
-    for what all their values are: dates, numbers with separators, signs or units, yes and no, codes with
-    leading zeros, lists of tags, free text, identifiers, or else categories.
+    Data types decide where they can: numbers, Booleans, dates, categories, lists, vectors. Columns of text
+    are taken for what all their values are: dates, numbers with separators, signs or units, yes and no, codes
+    with leading zeros, vectors, lists of tags, free text, identifiers, or else categories.
 
     Parameters
     ----------
@@ -243,12 +262,14 @@ def infer_schema(
         The training rows.
     kinds : mapping of str to str or dict, optional
         The names of the kinds of some columns, which overrule what would be inferred: "number", "money",
-        "percentage", "quantity", "duration", "boolean", "date", "category", "code", "text", "tags" or
-        "identifier". A dict has the name as "kind" and further decisions, such as
+        "percentage", "quantity", "duration", "boolean", "date", "category", "code", "text", "tags",
+        "vector" or "identifier". A dict has the name as "kind" and further decisions, such as
         ``{"kind": "date", "layout": "day-month-year"}`` or
         ``{"kind": "number", "thousands": ".", "decimal": ","}``.
     decimal_comma : bool, default=False
         Whether a comma in a number is a decimal point, because the file has another delimiter.
+    first_row : int, default=0
+        The number of the first row in messages.
 
     Returns
     -------
@@ -285,16 +306,21 @@ def infer_schema(
     )
     options = {"decimal_comma": decimal_comma, "has_decimal_commas": has_commas}
     columns = [
-        _infer_column(column, column.name if has_names else position, kinds.get(column.name), options)
+        _infer_column(
+            column, column.name if has_names else position, kinds.get(column.name), options, first_row
+        )
         for position, column in enumerate(frame.iter_columns())
     ]
     return FeatureSchema(tuple(columns))
 
 
 def _infer_column(
-    column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool]
+    column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool], first_row: int
 ) -> ColumnInfo:
-    found = _recognize_type(column) if demanded is None else None
+    demanded_name = demanded.get("kind") if isinstance(demanded, Mapping) else demanded
+    found = _recognize_type(column, first_row) if demanded_name in (None, VectorKind.name) else None
+    if demanded is not None and found is not None:
+        found = found._replace(reason=GIVEN) if isinstance(found.kind, VectorKind) else None
     is_missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
     n_different, n_missing = 0, int(is_missing.sum())
     if found is None and demanded is None:
@@ -308,7 +334,7 @@ def _infer_column(
     elif found.kind.role == "category":
         n_different = column.n_unique()
     example = next(filter(None, map(column_kinds.to_text, column.head(N_HEAD_ROWS).to_list())), "")
-    return ColumnInfo(key, *found, example, n_missing / max(len(column), 1), n_different)
+    return ColumnInfo(key, *found, example[:MAX_EXAMPLE], n_missing / max(len(column), 1), n_different)
 
 
 def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
@@ -339,7 +365,7 @@ _KINDS_OF_TYPES: dict[tuple[Any, ...], ColumnKind] = {
 }
 
 
-def _recognize_type(column: Any) -> Recognition | None:
+def _recognize_type(column: Any, first_row: int) -> Recognition | None:
     """The kind of a column whose data type decides; None for text."""
     dtype = column.dtype
     if dtype.is_numeric():
@@ -349,11 +375,13 @@ def _recognize_type(column: Any) -> Recognition | None:
         if dtype in types:
             return Recognition(kind, f"its data type is {dtype}")
     if dtype.is_nested() or dtype in (nw.Object, nw.Binary):
+        if (vectors := recognize_vectors(column, first_row=first_row)) is not None:
+            return vectors
         values = [value for value in column.to_list() if isinstance(value, _COLLECTIONS)]
         if not all(_is_list_of_texts(value) for value in values):
             raise InvalidInputError(
-                f"the column {column.name!r} contains lists or other collections, not single values: convert "
-                "it to columns of numbers or text, or leave it out."
+                f"the column {column.name!r} contains collections that are neither vectors of numbers nor "
+                "lists of texts: convert it to columns of numbers or text, or leave it out."
             )
         return Recognition(TagsKind(LIST_SEPARATOR), "its values are lists of texts") if values else None
     return None
@@ -448,6 +476,8 @@ def read_plain_numbers(column: Any, decimal_comma: bool = False) -> tuple[FloatA
 
 def parse_series(kind: ColumnKind, column: Any, *, first_row: int = 0) -> Any:
     """Parse a narwhals series as `FeatureSchema.parse` does; if there is nothing to do, return it."""
+    if isinstance(kind, VectorKind):
+        return parse_vectors(kind, column, first_row=first_row)
     if not isinstance(kind, ParsedKind):
         return column if kind.role == "none" else _parse_texts(kind, column, first_row)
     if kind.role == "date" and column.dtype in (nw.Datetime, nw.Date):

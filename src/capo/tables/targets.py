@@ -47,8 +47,12 @@ def encode_binary_labels(
 
 
 def check_no_missing_labels(y: NDArray[np.generic]) -> None:
-    """Raise an error if a label is missing."""
+    """Raise an error if a label is missing, or is a list or an array."""
     if y.dtype == object:
+        if any(isinstance(label, list | np.ndarray) for label in y.tolist()):
+            raise InvalidInputError(
+                "y contains lists or arrays, as a column of vectors does: pass one label for each row."
+            )
         missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
         if missing:
             raise InvalidInputError(
