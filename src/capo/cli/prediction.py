@@ -60,8 +60,9 @@ def predict(
     check_file_ending(output, rows.PREDICTION_ENDINGS, content)
     check_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
-    schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
-    predict_batch = partial(rows.predict_batch, loaded, schema)
+    if ids is not None:
+        loaded = loaded._replace(schema=loaded.schema.with_ids(ids))
+    predict_batch = partial(rows.predict_batch, loaded)
     if console.as_json and is_stdout(output):
         raise InvalidInputError(
             "--json prints the drift report, so that the predictions need a file: name one with --output."

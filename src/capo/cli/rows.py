@@ -164,7 +164,7 @@ class PredictedRows(NamedTuple):
     log_odds: FloatArray | None
 
 
-def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
+def predict_batch(loaded: LoadedModel, batch: Batch) -> PredictedRows:
     """Predict the rows of a batch."""
     model, features, log_odds = loaded.model, read_features(loaded, batch), None
     if model.target_type_ == "binary":
@@ -172,7 +172,7 @@ def predict_batch(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicte
         columns = _binary_columns(loaded, batch, features, log_odds)
     else:
         columns = _class_columns(loaded, features)
-    ids = schema.id_columns(batch)
+    ids = loaded.schema.id_columns(batch)
     for name in ids.columns:
         if name in columns:
             raise InvalidInputError(
@@ -189,7 +189,7 @@ def _binary_columns(loaded: LoadedModel, batch: Batch, X: Any, log_odds: FloatAr
     """The label, the probability and the threshold of each row, and what calling it positive is worth."""
     model, probability = loaded.model, expit(log_odds)
     prices = read_prices(loaded, batch) if is_priced(model) else None
-    decision = prices or model.row_decision(X)
+    decision = model.row_decision(X) if prices is None else prices
     answers = decision.answers(model.label_pair)
     if answers.dtype == object:  # a column has values of one type
         answers = answers.astype(str)

@@ -481,7 +481,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
 
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
-        scores, decision = self._scores(X), decision or self.row_decision(X)
+        scores, decision = self._scores(X), self.row_decision(X) if decision is None else decision
         found = decision.decide(scores).astype(np.intp)
         return found if self.target_type_ == "multilabel" else decision.answers(self.label_pair)[found]
 
@@ -549,7 +549,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         self, X: Any, y: Any, sample_weight: Any, measure: Any, decision: Decision | None = None
     ) -> float:
         """Return the measure of a decision, by default that of the model."""
-        scores, decision = self._scores(X), decision or self.row_decision(X)
+        scores, decision = self._scores(X), self.row_decision(X) if decision is None else decision
         if decision.abstain_label is not None and measure.at_threshold() is not None:
             raise InvalidInputError(
                 f"this model gives no label to some rows, and {measure.label} needs one for each: see "
