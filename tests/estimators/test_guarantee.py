@@ -13,7 +13,7 @@ import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, TimeFolds, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
 from capo.exceptions import ConstraintWarning, DataWarning, InvalidInputError
-from capo.inspection import evaluate
+from capo.inspection import evaluate, importance
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
 
@@ -430,3 +430,47 @@ def test_nothing_is_said_of_rows_to_ask_about_if_there_are_none(model):
         f"{asked.sum():,} rows that get no label"
         in evaluate(asks, y == "yes", asks.positive_decision(X), random_state=0).caution
     )
+
+
+def test_segments_do_not_depend_on_the_data_type(framed):
+    X, y = regions(3000, 20)
+    codes = np.where(X["region"] == "north", 1.0, 2.0)
+    promised = framed.guarantee(X.assign(region=codes), y, "fpr <= 0.1", segments="region")
+    labels = promised.predict(X.assign(region=codes))
+    assert set(labels) == {"yes", "no"}
+    for values in (codes.astype(int), codes.astype(str), codes.astype(int).astype(str)):
+        np.testing.assert_array_equal(promised.predict(X.assign(region=values)), labels)
+        found = evaluate(
+            promised, y == "yes", promised.positive_decision(X.assign(region=codes)), segments=values
+        )
+        assert [test.n_trials > 0 for test in found.promises] == [True, True]
+    days = pd.to_datetime(np.where(codes == 1, "2020-01-01", "2020-02-01"))
+    dated = framed.guarantee(X.assign(region=days), y, "fpr <= 0.1", segments="region")
+    texts = X.assign(region=days.strftime("%Y-%m-%d"))
+    np.testing.assert_array_equal(dated.predict(texts), dated.predict(X.assign(region=days)))
+
+
+def test_rows_of_unknown_segments_are_reported(framed):
+    X, y = regions(3000, 20)
+    promised = framed.guarantee(X, y, "precision >= 0.6", segments="region")
+    with pytest.warns(DataWarning, match="3,000 of 3,000 rows have a region that .* such as 'North'"):
+        labels = promised.predict(X.assign(region="North"))
+    assert set(labels) == {"no"}
+    with pytest.warns(DataWarning, match="no threshold is known"):
+        decision = promised.positive_decision(X.assign(region="North"))
+    tests = evaluate(promised, y == "yes", decision, segments=np.full(3000, "North")).promises
+    assert {test.verdict for test in tests} == {"these rows do not test it: there are no predicted positives"}
+
+
+def test_rankings_do_not_depend_on_the_thresholds_of_segments(framed):
+    X, y = regions(3000, 20)
+    promised = framed.guarantee(X, y, "fpr <= 0.1", segments="region")
+    np.testing.assert_array_equal(promised.decision_function(X), framed.log_odds(X[["a", "b"]]))
+    with pytest.raises(InvalidInputError, match="each region has a threshold of its own"):
+        importance(promised, X, y)
+
+
+@pytest.mark.parametrize("label", ["yes", " no ", np.nan, pd.NA])
+def test_no_label_is_not_a_class_in_another_spelling(model, label):
+    with pytest.raises(InvalidInputError, match="abstain_label must differ from the labels of the classes"):
+        model.guarantee(*rows(500, 20), "precision >= 0.6", "npv >= 0.6", abstain_label=label)

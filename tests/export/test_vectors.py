@@ -40,6 +40,15 @@ def test_a_vector_is_one_input(auxiliaries):
     assert shapes == {"v": LENGTH, "x": 1, "service": 1}
 
 
+def test_short_vectors_at_the_thresholds_of_trees():
+    """Boosting puts thresholds on values of the training rows, which rounding would move to the other side."""
+    rng = np.random.default_rng(3)
+    y = rng.random(600) < 0.3
+    table = pd.DataFrame({"v": list(rng.normal(size=(600, 8)) + np.outer(y, np.linspace(1, 0, 8)))})
+    model = CAPOClassifier(auxiliaries=["boosting"], delta=None, cv=2, random_state=0).fit(table, y)
+    assert_same_predictions(model, table, table, atol=1e-9)
+
+
 def test_inputs_of_other_libraries_and_lengths():
     model = CAPOClassifier(auxiliaries=["linear"], random_state=0).fit(X, Y)
     graph = to_onnx(model, X[:1])

@@ -1,11 +1,12 @@
 """Targets that are quantities or lists of labels and not classes."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 from capo import CAPOClassifier
-from capo.tables.targets import find_label_separator, is_quantity
+from capo.tables.targets import find_label_separator, is_quantity, plain_labels
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(300, 2))
@@ -60,3 +61,13 @@ def test_labels_with_the_same_number_of_parts_are_classes():
 def test_missing_labels_are_counted(y):
     with pytest.raises(ValueError, match=rf"{(AGE > 70).sum()} of 300 labels are missing.*dropna"):
         fit(y)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "bool[pyarrow]", "int64[pyarrow]", object])
+def test_nullable_labels_keep_their_type(dtype):
+    labels = np.array([True, False, True])
+    if "nt" in str(dtype):
+        labels = labels.astype(int)
+    found = np.asarray(plain_labels(pd.Series(labels).astype(dtype)))
+    assert found.dtype == labels.dtype
+    assert found.tolist() == labels.tolist()

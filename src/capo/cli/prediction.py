@@ -206,6 +206,8 @@ def guarantee(
             schema.weights(batch),
         )
         groups = schema.groups(batch)
+    if segments is not None and segments == getattr(schema, "target", None):
+        raise InvalidInputError(f"--segments must not be the target: got {segments!r}.")
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(
             "the model was trained with sample weights, and the exact test counts rows: drop the weights, or "

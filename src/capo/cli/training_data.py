@@ -613,7 +613,7 @@ def fit_in_parts(
             "--out-of-core no."
         )
     params = data.model.get_params(deep=False)
-    del params["memory"]
+    del params["memory"], params["text_encoder"]
     model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=sample_size)
     place = "training in parts" if cluster is None else f"training on {cluster}"
     with ExitStack() as stack:

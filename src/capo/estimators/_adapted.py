@@ -23,7 +23,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_memory,
 from .. import measures
 from .._accel.threads import library_threads_for
 from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, VisualBlock, check_y, routing_enabled
-from ..decisions import Decision, Guarantee, Population, PriceTerms, RowPrices, Savings, normalize_weights
+from ..decisions import (
+    Decision,
+    Guarantee,
+    Population,
+    PriceTerms,
+    RowPrices,
+    Savings,
+    Threshold,
+    normalize_weights,
+)
 from ..exceptions import AuxiliaryError, DataWarning, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
@@ -48,7 +57,7 @@ from ..tables.checks import SeenRows, check_numbers, segment_names, warn_of_data
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
 from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
-from ..tables.targets import check_classes, check_no_missing_labels
+from ..tables.targets import check_classes, check_no_missing_labels, plain_labels
 from ..tables.vectors import encode_column, encode_texts
 from ._base import (
     CapoEstimator,
@@ -245,7 +254,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         try:
-            labels = check_y(y, y_numeric=False, estimator=self)
+            labels = check_y(plain_labels(y), y_numeric=False, estimator=self)
         except ValueError:
             check_no_missing_labels(np.asarray(y, dtype=object).ravel())
             raise
@@ -475,9 +484,17 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             From the scores of these rows to labels.
         """
         found = self.guarantee_
-        if found is not None and found.segments:
-            return found.for_rows(segment_names(check_frame(X), found.column))
-        return self.decision_
+        if found is None or not found.segments:
+            return self.decision_
+        names = segment_names(check_frame(X), found.column)
+        if unknown := sorted(set(names.tolist()) - {*found.segments, ""}):
+            warnings.warn(
+                f"{np.isin(names, unknown).sum():,} of {len(names):,} rows have a {found.column} that the "
+                f"calibration rows did not have, such as {unknown[0]!r}: no threshold is known for them.",
+                DataWarning,
+                stacklevel=3,
+            )
+        return found.for_rows(names)
 
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
@@ -525,7 +542,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         For two classes, the log-odds of ``classes_[1]`` minus those at the threshold: above 0 is
         ``classes_[1]``. That is the positive class unless `pos_label` is the smaller label; see
         `positive_decision`. For many classes, the expected gain of each class, of which `predict` takes the
-        largest. For a label matrix, the log-odds of each label minus those at its threshold.
+        largest. For a label matrix, the log-odds of each label minus those at its threshold. If segments have
+        thresholds of their own, the log-odds themselves, which compare rows of all segments.
 
         Parameters
         ----------
@@ -537,8 +555,9 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             One number per row, or per row and class.
         """
-        scores = self._scores(X)
-        margins = np.asarray(self.row_decision(X).margins(scores))
+        scores, found = self._scores(X), self.guarantee_
+        has_segments = found is not None and bool(found.segments)
+        margins = scores if has_segments else np.asarray(self.decision_.margins(scores))
         return -margins if self._is_reversed else margins
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -557,6 +576,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             )
         labels = self._check_y(scores, y) if self.target_type_ == "multiclass" else y
         truth = self.task_.match(labels, len(scores), self.label_pair)
+        if measure.at_threshold() is None and self.target_type_ == "binary":  # a measure of the ranking
+            decision = Threshold(0.0, "")
         weight = None if sample_weight is None else check_row_weights(sample_weight, scores)
         return self.task_.score(measure, truth, decision, scores, weight)
 
@@ -579,7 +600,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     def positive_decision(self, X: Any) -> FloatArray:
         """Return the log-odds of the positive class, minus those at the threshold: above 0 is positive.
 
-        This is `decision_function`, with the opposite sign if the positive class is ``classes_[0]``.
+        This is `decision_function`, with the opposite sign if the positive class is ``classes_[0]``. If
+        segments have thresholds of their own, it is relative to that of the row's segment.
 
         Parameters
         ----------

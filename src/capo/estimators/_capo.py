@@ -30,6 +30,7 @@ from ..measures import Cost, Measure
 from ..measures.multiclass import MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
 from ..tables.checks import segment_names, warn_of_copies
+from ..tables.kinds import canonical_text
 from ..tables.schema import DemandedKind, FeatureSchema
 from ..tables.targets import positive_mask
 from ._adapted import BaseAdaptedClassifier
@@ -827,8 +828,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ] or [decisions.Constraint.from_measure(self.measure_)]
         if abstain_label is not None and np.ndim(abstain_label) > 0:
             raise InvalidInputError(f"abstain_label must be one label: got {abstain_label!r}.")
-        if abstain_label in self.classes_.tolist():
-            raise InvalidInputError(f"abstain_label must not be one of the labels: got {abstain_label!r}.")
+        if abstain_label is not None:
+            text = canonical_text(abstain_label)
+            if text is None or text in map(canonical_text, self.classes_.tolist()):
+                raise InvalidInputError(
+                    "abstain_label must differ from the labels of the classes, also when written as text: "
+                    f"got {abstain_label!r}."
+                )
         if confidence is None:
             confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
         scores = self.log_odds(X)

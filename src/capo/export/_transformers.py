@@ -31,7 +31,7 @@ from ..learning.auxiliaries import to_dense
 from ..tables import features
 from ..tables.kinds import is_missing
 from ..tables.vectors import VectorFeatures
-from . import _graph
+from . import _graph, _trees
 from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphNumber, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
 
@@ -305,10 +305,15 @@ def _convert_vectors(transformer: Any, table: GraphTable) -> GraphTable:
     fitted = (transformer.means_, transformer.factors_, transformer.components_, transformer.has_missing_)
     for block, mean, factor, components, has_missing in zip(table.blocks, *fitted, strict=True):
         centered = op("Sub", block.value, mean[None])
+        if components is None:  # in single precision, as the transformer
+            centered = _trees.round_to_float32(table.graph, centered)
         is_missing = op("IsNaN", table.graph.take_columns(block.value, [0]))
         present = op("Where", is_missing, 0.0, centered)
-        factors = np.full((1, len(mean)), factor) if components is None else factor * components.T
-        scaled = op("Mul" if components is None else "MatMul", present, factors)
+        is_projected = components is not None
+        factors = (
+            factor * components.T if is_projected else np.full((1, len(mean)), np.float32(factor), float)
+        )
+        scaled = op("MatMul" if is_projected else "Mul", present, factors)
         parts.append(table.graph.cast(table.graph.cast(scaled, TensorProto.FLOAT)))
         width += factors.shape[1] + has_missing
         parts += [table.graph.cast(is_missing)] if has_missing else []

@@ -13,7 +13,9 @@ from sklearn.utils import check_random_state
 
 from .._compat import ArrayLike, FloatArray, NDArray
 from ..decisions import Constraint, Guarantee, RowPrices, Savings, estimate_savings, format_money
+from ..exceptions import InvalidInputError
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
+from ..tables.checks import canonical_segments
 from ._bootstrap import N_RESAMPLES, TAIL, Bootstrap, RandomWeights, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
 from ._targets import BinaryTargets, ClassTargets, LabelTargets, Targets, make_targets, negative_and_positive
@@ -36,6 +38,8 @@ SIGNIFICANCE_LEVEL = 0.05
 #: Cautions about rows that get no label, and about promises that cannot be tested.
 ASKED_ROWS = "{:,} rows that get no label count as predicted negative"
 UNTESTED_SEGMENTS = "the promises are not tested, since the segments of the rows are not given"
+UNTESTED_LABELS = "rows that get no label count as predicted negative, and promises about them are not tested"
+SHIFTED_SCORES = "measures of the ranking compare scores relative to the threshold of their segment"
 #: The rates of each of many classes or labels.
 CLASS_RATES = ("precision", "recall", "f1")
 
@@ -94,6 +98,9 @@ class PromiseTest:
     @property
     def verdict(self) -> str:
         """Whether the rows contradict the promise, as text."""
+        if not self.n_trials:
+            trials = self.constraint.rate.failure_phrase.partition(" were")[0]
+            return f"these rows do not test it: there are no {trials}"
         verb = "contradict" if self.p_value <= SIGNIFICANCE_LEVEL else "do not contradict"
         counts = f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase}"
         return f"these rows {verb} it: {counts} (p = {self.p_value:.2g})"
@@ -412,7 +419,10 @@ def evaluate(
     guarantee = getattr(model, "guarantee_", None) if weight is None else None
     cautions = [targets.describe_few_rows(), describe_few_groups(group)]
     if guarantee is not None:
-        names = None if segments is None else np.asarray(segments, dtype=str)[rows]
+        names = None if segments is None else canonical_segments(np.ravel(segments).tolist())
+        if names is not None and len(names) != np.shape(outputs)[0]:
+            raise InvalidInputError(f"segments must have one value for each row: got {len(names):,} values.")
+        names = None if names is None else names[rows]
         tests, more = _test_segments(guarantee, targets, scores, group, names, random)
         found, cautions = replace(found, promises=tests), [*more, *cautions]
     elif savings is not None and savings.n_asked:
@@ -471,7 +481,9 @@ def evaluate_groups(
     )
     found = _estimate_all(targets, groups.position, groups.count, bootstrap, all_measures, on_progress)
     ranges = [groups.score_range(each) for each in _list_measures(targets, all_measures)]
-    untested = UNTESTED_SEGMENTS if guarantee is not None and guarantee.segments else ""
+    untested = ""
+    if guarantee is not None and (guarantee.segments or guarantee.abstain_label is not None):
+        untested = UNTESTED_SEGMENTS if guarantee.segments else UNTESTED_LABELS
     return replace(
         found,
         promises=()
@@ -549,8 +561,8 @@ def _test_segments(
     ]
     between = (scores <= 0) & (scores + (guarantee.cut - guarantee.lower_cut) > 0)
     cautions = [ASKED_ROWS.format(int(between.sum()))] if between.any() else []
-    if guarantee.segments and names is None:
-        cautions = [UNTESTED_SEGMENTS]
+    if guarantee.segments:
+        cautions = [*cautions, SHIFTED_SCORES] if names is not None else [UNTESTED_SEGMENTS]
     return tuple(tests), cautions
 
 

@@ -282,6 +282,12 @@ def target_type(model: Any) -> str:
 
 def decide(model: Any, X: Any) -> FloatArray:
     """Return the decisions of a model of two classes, above 0 for rows that are predicted as positive."""
+    found = getattr(model, "guarantee_", None)
+    if found is not None and found.segments:
+        raise InvalidInputError(
+            f"each {found.column} has a threshold of its own, which explanations do not know: explain the "
+            "model without the guarantee."
+        )
     decision = getattr(model, "positive_decision", model.decision_function)
     return np.asarray(decision(X), dtype=np.float64)
 

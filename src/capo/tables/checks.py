@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
-from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
+from .kinds import ParsedKind, canonical_text, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
 from .vectors import read_vectors, recognize_vectors
@@ -526,13 +526,17 @@ def warn_of_alphabetical_order(classes: NDArray[np.generic], measure: str, *, st
 
 
 def segment_names(X: Any, column: str) -> NDArray[np.str_]:
-    """Return the values of a column of X as texts, whole numbers without a point; empty where one misses."""
+    """Return the values of a column of X as texts that do not depend on the data type; empty if missing."""
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or column not in frame.columns:
         raise InvalidInputError(
             f"the segments of the rows are in the column {column!r}, which X does not have: pass a data "
             "frame with this column. It need not be one of the features."
         )
-    values = frame[column].to_list()
-    whole = (int(each) if isinstance(each, float) and each % 1 == 0 else each for each in values)
-    return np.array([to_text(each) or "" for each in whole], dtype=str)
+    return canonical_segments(frame[column].to_list())
+
+
+def canonical_segments(values: Iterable[Any]) -> NDArray[np.str_]:
+    """Return segments as texts that do not depend on the data type; empty if missing."""
+    texts = (canonical_text(each) or "" for each in values)
+    return np.array([each.removesuffix(" 00:00:00") for each in texts], dtype=str)

@@ -66,6 +66,16 @@ def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
     return _check_known(y, label_pair) == label_pair[1]
 
 
+def plain_labels(y: Any) -> Any:
+    """Return nullable integers and Booleans of pandas, and arrays of Boolean objects, as plain arrays."""
+    dtype: Any = getattr(y, "dtype", None)
+    if hasattr(dtype, "numpy_dtype") and dtype.kind in "biu" and not y.isna().any():
+        return y.to_numpy(dtype=dtype.numpy_dtype)
+    if getattr(dtype, "kind", "") == "O" and all(isinstance(each, bool | np.bool_) for each in np.ravel(y)):
+        return np.asarray(y, dtype=bool)
+    return y
+
+
 def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]:
     """Return the sorted classes, and the position of each row's class among them."""
     check_no_missing_labels(y)
