@@ -41,7 +41,7 @@ def test_a_vector_is_one_input(auxiliaries):
 
 
 def test_short_vectors_at_the_thresholds_of_trees():
-    """Boosting puts thresholds on values of the training rows, which rounding would move to the other side."""
+    """Boosting puts thresholds on values of the training rows: rounding would move rows across them."""
     rng = np.random.default_rng(3)
     y = rng.random(600) < 0.3
     table = pd.DataFrame({"v": list(rng.normal(size=(600, 8)) + np.outer(y, np.linspace(1, 0, 8)))})
