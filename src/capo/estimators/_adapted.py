@@ -576,7 +576,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
             )
         labels = self._check_y(scores, y) if self.target_type_ == "multiclass" else y
         truth = self.task_.match(labels, len(scores), self.label_pair)
-        if measure.at_threshold() is None and self.target_type_ == "binary":  # a measure of the ranking
+        if self.target_type_ == "binary" and measure.at_threshold() is None:  # a measure of the ranking
             decision = Threshold(0.0, "")
         weight = None if sample_weight is None else check_row_weights(sample_weight, scores)
         return self.task_.score(measure, truth, decision, scores, weight)
