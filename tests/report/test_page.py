@@ -183,8 +183,8 @@ def test_few_rows_of_a_class_are_a_caution():
     for n_positive in (1, 19):
         rows = np.r_[np.flatnonzero(positive)[:n_positive], np.flatnonzero(~positive)[:50]]
         page = ParsedPage(render_report(model, positive[rows], decision[rows]))
-        few = f"few rows of “</script><b>x</b>” ({n_positive})."
-        assert f"Caution Values and intervals are uncertain, with {few}" in page.text
+        few = f"there are only a few rows of “</script><b>x</b>” ({n_positive})."
+        assert f"Caution Values and intervals are uncertain: {few}" in page.text
     rows = np.r_[np.flatnonzero(positive)[:20], np.flatnonzero(~positive)[:20]]
     assert "uncertain" not in ParsedPage(render_report(model, positive[rows], decision[rows])).text
 
