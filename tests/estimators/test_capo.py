@@ -42,9 +42,9 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([CAPOClassifier()])
+@parametrize_with_checks([CAPOClassifier(auxiliaries="fast")])
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_of_the_default(estimator, check):
+def test_scikit_learns_own_checks_of_a_built_in_set(estimator, check):
     if check.func.__name__ == "check_estimator_sparse_matrix":
         pytest.skip("minutes of training, as for sparse arrays, which are checked")
     run_check(estimator, check)
