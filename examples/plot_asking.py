@@ -65,4 +65,3 @@ for ax, name, each in zip(axes, ("one pair for all", "by region"), (for_all, by_
             print(f"{name:20} {region:8} {text}, {shares[1]:.1%} asked about")
     ax.set(title=name, xlabel="share of the rows: no, ask (gray), yes")
     ax.set(yticks=range(len(regions)), yticklabels=list(regions))
-fig.tight_layout()
