@@ -55,7 +55,7 @@ class VectorKind(ColumnKind):
         lengths = Counter(0 if each is None else len(each) for each in vectors)
         length, count = lengths.most_common(1)[0] if lengths else (0, 0)
         # Lists of different lengths are tags, unless most have the same.
-        return _recognized(length) if length > 1 and 2 * count > len(vectors) else None
+        return _make_recognition(length) if length > 1 and 2 * count > len(vectors) else None
 
     @classmethod
     def _impose_unrecognized(cls, values: ColumnValues) -> Self:
@@ -66,7 +66,7 @@ class VectorKind(ColumnKind):
         )
 
 
-def _recognized(length: int) -> Recognition:
+def _make_recognition(length: int) -> Recognition:
     return Recognition(VectorKind(str(length)), f"its values are lists of {length:,} numbers")
 
 
@@ -81,7 +81,7 @@ def recognize_vectors(column: Any, *, first_row: int = 0) -> Recognition | None:
         length = next((len(each) for each in head if each is not None and len(each)), 0)
     if not length:
         return None
-    found = _recognized(length)
+    found = _make_recognition(length)
     read_vectors(found.kind, column, first_row=first_row)  # raises an error if one is not valid
     return found
 
