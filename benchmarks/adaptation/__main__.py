@@ -29,7 +29,8 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -156,16 +157,18 @@ def make_cell(path: Path, name: str, seed: int, kind: str, n_labels: int) -> Cel
     return Cell(X_train, y[train], X_test, y[test], box)
 
 
-def run_cell(path: Path, name: str, seed: int, kind: str, n_labels: int) -> list[Row]:
-    """The values of all systems in one cell."""
-    cell = make_cell(path, name, seed, kind, n_labels)
-    if cell is None:
-        return []
+def run_cells(path: Path, name: str, seed: int, kinds: Sequence[str], n_labels: int) -> list[Row]:
+    """The values of all systems with each box: the default auxiliaries, which see no box, are trained once."""
+    rows = []
     with tempfile.TemporaryDirectory() as cache, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         memory = Memory(cache, verbose=0)
-        found = itertools.chain(run_rivals(cell, seed), run_capo(cell, kind, seed, memory))
-        return [Row(name, seed, kind, n_labels, *each) for each in found]
+        for kind in kinds:
+            cell = make_cell(path, name, seed, kind, n_labels)
+            if cell is not None:
+                found = itertools.chain(run_rivals(cell, seed), run_capo(cell, kind, seed, memory))
+                rows += [Row(name, seed, kind, n_labels, *each) for each in found]
+    return rows
 
 
 def run_rivals(cell: Cell, seed: int) -> Iterator[tuple[str, str, float, float, float]]:
@@ -258,16 +261,18 @@ def main() -> None:
     if options.results.exists() and options.results.stat().st_size:
         keys = pd.read_csv(options.results)[["seed", "n_labels", "table", "box"]]
         done = set(keys.itertuples(index=False, name=None))
-    cells = itertools.product(options.seeds, options.sizes, tables, options.boxes)
-    ahead = [cell for cell in cells if cell not in done]
+    ahead = defaultdict(list)
+    for *key, kind in itertools.product(options.seeds, options.sizes, tables, options.boxes):
+        if (*key, kind) not in done:
+            ahead[tuple(key)].append(kind)
     record_run(options.results, append=True)
     with single_threaded_pool(options.jobs) as pool, options.results.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(Row._fields)
         futures = {
-            pool.submit(run_cell, path, table, seed, kind, n_labels): (table, kind, n_labels, seed)
-            for seed, n_labels, table, kind in ahead
+            pool.submit(run_cells, path, table, seed, kinds, n_labels): (table, n_labels, seed)
+            for (seed, n_labels, table), kinds in ahead.items()
         }
         for count, future in enumerate(as_completed(futures), start=1):
             writer.writerows(future.result())
