@@ -152,13 +152,14 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
         client=None,
     )
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
-    found = adaptation.fit_center(blocks, 3, summary)
+    found = adaptation.fit_center(blocks, 3, summary, StackPrior())
     weights, intercept = fit_binary_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
     np.testing.assert_allclose(found, [*weights, intercept], atol=1e-5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_center_of_partitions_is_that_of_all_rows(sparse):
+@pytest.mark.parametrize("prior", [StackPrior(3.0), StackPrior(3.0, is_external=True)], ids=repr)
+def test_the_center_of_partitions_is_that_of_all_rows(prior, sparse):
     rng = np.random.default_rng(1)
     outputs, features, positive = rng.normal(size=(600, 2)), rng.normal(size=(600, 7)), rng.random(600) < 0.3
     outputs[:, 0] += 1 + 2.0 * positive
@@ -174,9 +175,9 @@ def test_the_center_of_partitions_is_that_of_all_rows(sparse):
         client=None,
     )
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
-    found = adaptation.fit_center(blocks, 2, summary, 3.0)
+    found = adaptation.fit_center(blocks, 2, summary, prior)
     data = AdaptationData(outputs, features, positive, None, np.array([0.5, 0.5]))
-    expected = StackPrior(3.0).classifier(data, Objective(measures.get("f1")))
+    expected = prior.classifier(data, Objective(measures.get("f1")))
     assert expected.delta[0] > 0.3
     np.testing.assert_allclose(found, [*expected.auxiliary, *expected.delta, expected.intercept], atol=1e-5)
 

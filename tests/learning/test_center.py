@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
+from capo.learning import center
 from capo.learning.adaptation import Objective, adapt
 from capo.learning.center import STACK_RIDGE, StackPrior
 from capo.learning.combination import AdaptationData
@@ -32,15 +33,23 @@ def make_rows(seed=0, n=300, n_features=6, signal=1.0, sparse=False):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_center_is_the_minimum_of_its_penalized_log_loss(sparse):
-    rows, ridge = make_rows(sparse=sparse), 2.0
-    found = StackPrior(ridge).classifier(rows, F1)
+@pytest.mark.parametrize(
+    ("prior", "ridge", "goal"),
+    [
+        (StackPrior(2.0), STACK_RIDGE, 0.5),
+        (StackPrior(2.0, is_external=True), 2.0, 0.0),
+        (StackPrior(100.0, is_external=True), STACK_RIDGE, 0.0),
+    ],
+)
+def test_the_center_is_the_minimum_of_its_penalized_log_loss(prior, ridge, goal, sparse):
+    rows = make_rows(sparse=sparse)
+    found = prior.classifier(rows, F1)
     features = rows.features.toarray() if sparse else rows.features
     sign = np.where(rows.positive, -1.0, 1.0)
 
     def loss(v):
         odds = rows.outputs @ v[:2] + features @ v[2:-1] + v[-1]
-        penalty = STACK_RIDGE * np.sum((v[:2] - 0.5) ** 2) + ridge * np.sum(v[2:-1] ** 2)
+        penalty = ridge * np.sum((v[:2] - goal) ** 2) + prior.delta_ridge * np.sum(v[2:-1] ** 2)
         return np.sum(np.logaddexp(0.0, sign * odds)) + 0.5 * penalty
 
     bounds = [(0.0, None)] * 2 + [(None, None)] * 7
@@ -53,7 +62,7 @@ def test_the_center_is_the_minimum_of_its_penalized_log_loss(sparse):
 def test_the_penalty_of_a_fold_does_not_depend_on_its_labels():
     rows = make_rows(1)
     folds = np.arange(len(rows.positive)) % 5
-    objective = replace(F1, prior=StackPrior(min_std_errors=0.0))
+    objective = replace(F1, prior=StackPrior(is_external=True))
     flipped = replace(rows, positive=np.where(folds == 3, ~rows.positive, rows.positive))
     scores = [adapt(each, folds, objective, 0.0).chosen.scores for each in (rows, flipped)]
     np.testing.assert_allclose(scores[0][folds == 3], scores[1][folds == 3], atol=1e-9)
@@ -79,17 +88,18 @@ def test_features_that_say_much_get_weight_and_rows_without_folds_are_dealt():
 def test_a_larger_C_starts_from_the_center_with_the_delta_function():
     rows = make_rows(3, n=400)
     folds = np.arange(400) % 5
-    objective = replace(F1, prior=StackPrior(min_std_errors=0.0))
+    objective = replace(F1, prior=StackPrior(is_external=True))
     result = adapt(rows, folds, objective, 1e-6)
     assert math.isfinite(result.delta_ridge)
-    center = adapt(rows, folds, objective, 0.0).weights
-    np.testing.assert_allclose(result.weights.delta, center.delta, atol=1e-3)
+    expected = adapt(rows, folds, objective, 0.0).weights
+    np.testing.assert_allclose(result.weights.delta, expected.delta, atol=1e-3)
 
 
-def test_the_path_ascends_and_ends_early_where_it_loses():
+def test_the_path_ascends_and_ends_early_where_it_loses(monkeypatch):
     rows = make_rows(4, n=800, signal=2.0)
     weak = replace(rows, outputs=rows.outputs[:, :1] * 0.01)
-    stack_only = replace(F1, measure=measures.get("accuracy"), prior=StackPrior(min_std_errors=math.inf))
+    monkeypatch.setattr(center, "MIN_GAIN_STD_ERRORS", math.inf)
+    stack_only = replace(F1, measure=measures.get("accuracy"))
     result = adapt(weak, np.arange(800) % 5, stack_only, AUTO_GRID)
     assert result.chosen.C > 0
     assert (np.diff(result.cv_results()["param_C"]) > 0).all()

@@ -34,9 +34,9 @@ from .._compat import BoolArray, FloatArray, IntArray, NDArray
 from ..engine import CuttingPlane, IdentityDesign, Solution, Status, relative_error
 from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning
-from ..learning.center import MIN_OUTPUT_STD, STACK_RIDGE, least_risk_scale
+from ..learning.center import MIN_OUTPUT_STD, STACK_RIDGE, StackPrior, least_risk_scale
 from ..learning.combination import LinearCombination
-from ..learning.outputs import apply_scales, iter_row_blocks
+from ..learning.outputs import apply_scales, is_frozen, iter_row_blocks
 from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 from ._partitions import Block, BlockSummary, Partitions, concatenate_tables
 
@@ -378,7 +378,11 @@ def adapt_partitions(
     calibration and the threshold come from models of one half, applied to the other one.
     """
     measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
-    problem = (n_outputs, measure, float(model.C_), tol, model.delta_ridge_)
+    is_external = all(
+        is_frozen(each) or name in model.score_columns for name, each in model.auxiliaries_.items()
+    )
+    prior = StackPrior(model.delta_ridge_, is_external)
+    problem = (n_outputs, measure, float(model.C_), tol, prior)
     middle = len(blocks.parts) // 2
     halves = [blocks[:middle], blocks[middle:]]
     held_out = []
@@ -403,7 +407,7 @@ def adapt_partitions(
 
 
 def solve_adaptation(
-    blocks: Partitions, n_outputs: int, measure: Measure, C: float, tol: float, delta_ridge: float
+    blocks: Partitions, n_outputs: int, measure: Measure, C: float, tol: float, prior: StackPrior
 ) -> tuple[FloatArray, Solution | None]:
     """The weights for some rows: the model at C = 0, and at C > 0 the adaptation around it.
 
@@ -411,7 +415,7 @@ def solve_adaptation(
     features of the delta function. The weight of the constant is the last one.
     """
     summary: BlockSummary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
-    v = fit_center(blocks, n_outputs, summary, delta_ridge)
+    v = fit_center(blocks, n_outputs, summary, prior)
     if C == 0:
         return v, None
     oracle = DistributedOracle(blocks, measure, summary, tol)
@@ -426,17 +430,19 @@ def solve_adaptation(
     return solution.v, solution
 
 
-def fit_center(
-    blocks: Partitions, n_outputs: int, summary: BlockSummary, delta_ridge: float = np.inf
-) -> FloatArray:
+def fit_center(blocks: Partitions, n_outputs: int, summary: BlockSummary, prior: StackPrior) -> FloatArray:
     """The logistic regression on outputs and features, as in `learning.center`; its bias comes last."""
     sums = blocks.reduce(sum_parts, sum_outputs, n_outputs) / summary.n_rows
-    used = np.full(len(summary.column_sums) - 1, np.isfinite(delta_ridge))
+    has_delta = bool(np.isfinite(prior.delta_ridge))
+    used = np.full(len(summary.column_sums) - 1, has_delta)
     used[:n_outputs] = np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD
     is_output = np.arange(len(used)) < n_outputs
     mean, goal = np.zeros(len(used)), np.where(used & is_output, 1.0 / max(1, used[:n_outputs].sum()), 0.0)
     mean[:n_outputs] = sums[0] * used[:n_outputs]
-    ridge = np.where(is_output | ~used, STACK_RIDGE, delta_ridge)
+    output_ridge = STACK_RIDGE
+    if prior.is_external and has_delta:
+        output_ridge, goal = min(STACK_RIDGE, prior.delta_ridge), np.zeros(len(used))
+    ridge = np.where(used & ~is_output, prior.delta_ridge, output_ridge)
     weights, bias = decisions.minimize_logistic(
         lambda v: blocks.reduce(sum_parts, sum_logistic, mean, used, v),
         (summary.totals.n_pos, float(summary.n_rows)),

@@ -42,6 +42,8 @@ DELTA_RIDGES = tuple(10.0**power for power in range(4, -2, -1))
 N_LOSSES_TO_STOP = 2
 #: The decrease of the mean loss that is given away while penalties are compared.
 TUNING_TOL = 1e-8
+#: The least gain in log loss by features that trained auxiliaries have used already, in standard errors.
+MIN_GAIN_STD_ERRORS = 3.0
 #: Folds in which a penalty is chosen where the rows have none.
 N_TUNING_FOLDS = 3
 #: In cross-validation the gap may be this share of the prior's risk.
@@ -105,12 +107,14 @@ class StackPrior(Prior):
     ----------
     delta_ridge : float, default=inf
         The penalty on the weights of the features; inf leaves them at 0.
-    min_std_errors : float, default=3
-        The least gain in log loss out of fold, in standard errors, for `tune` to give the features a weight.
+    is_external : bool, default=False
+        Whether no auxiliary has learned from these rows. Then `tune` uses the features for any gain in log
+        loss out of fold, and the weights of the outputs are shrunk toward 0 as theirs are. Otherwise the
+        gain must be `MIN_GAIN_STD_ERRORS` standard errors.
     """
 
     delta_ridge: float = math.inf
-    min_std_errors: float = 3.0
+    is_external: bool = False
 
     label: ClassVar[str] = "stack (C = 0)"
 
@@ -122,7 +126,7 @@ class StackPrior(Prior):
         """
         if data.features is None or not data.features.shape[1]:
             return self
-        problem, weight = CenterProblem(data), data.row_weights
+        problem, weight = CenterProblem(data, is_external=self.is_external), data.row_weights
         numbers = np.unique(folds)
         if len(numbers) < 2:
             numbers, folds = np.arange(N_TUNING_FOLDS), _deal_rows(data.positive, N_TUNING_FOLDS)
@@ -140,7 +144,7 @@ class StackPrior(Prior):
             return weight * found
 
         starts: dict[int, FloatArray] = {}
-        without, best, n_worse = losses(math.inf), (0.0, math.inf, 0.0), 0
+        without, best, n_worse = losses(math.inf), (-math.inf, math.inf, 0.0), 0
         for ridge in DELTA_RIDGES:
             gains = without - losses(ridge)
             gain, error = float(gains.sum()), float(np.sqrt(len(gains)) * gains.std())
@@ -149,7 +153,7 @@ class StackPrior(Prior):
             if n_worse == N_LOSSES_TO_STOP:
                 break
         gain, ridge, error = best
-        is_used = gain > self.min_std_errors * error
+        is_used = gain > (0.0 if self.is_external else MIN_GAIN_STD_ERRORS * error)
         return replace(self, delta_ridge=ridge if is_used else math.inf)
 
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
@@ -161,7 +165,7 @@ class StackPrior(Prior):
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
         """Return the stack, whose scores are log-odds."""
-        problem = CenterProblem(data, nonnegative=objective.nonnegative)
+        problem = CenterProblem(data, nonnegative=objective.nonnegative, is_external=self.is_external)
         is_stack = self.delta_ridge == math.inf
         return problem.combination(problem.stack if is_stack else problem.fit(None, self.delta_ridge))
 
@@ -179,8 +183,9 @@ class CenterProblem:
         Weights of the outputs of the auxiliaries that are kept, and the bias, without features.
     """
 
-    def __init__(self, data: AdaptationData, *, nonnegative: bool = True) -> None:
+    def __init__(self, data: AdaptationData, *, nonnegative: bool = True, is_external: bool = False) -> None:
         self._data, self._nonnegative, self._mean = data, nonnegative, data.outputs.mean(axis=0)
+        self._is_external = is_external
         self._target, self._weight = data.positive.astype(np.float64), data.row_weights
         self._has_features = data.features is not None and data.features.shape[1] > 0
         self._keep(data.outputs.std(axis=0) > MIN_OUTPUT_STD)
@@ -221,7 +226,9 @@ class CenterProblem:
         columns, goal, nonnegative = self._outputs, self._goal, np.full(len(self._goal), self._nonnegative)
         if self._has_features and delta_ridge != math.inf:
             columns, n_features = self._columns, self._columns.shape[1] - len(goal)
-            ridge = np.repeat((STACK_RIDGE, delta_ridge), (len(goal), n_features))
+            if self._is_external:
+                ridge, goal = min(STACK_RIDGE, delta_ridge), np.zeros(len(goal))
+            ridge = np.repeat((ridge, delta_ridge), (len(goal), n_features))
             goal, nonnegative = (np.append(each, np.zeros(n_features)) for each in (goal, nonnegative))
             start = self.stack if start is None else start
             if len(start) < len(goal) + 1:

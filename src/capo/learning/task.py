@@ -209,8 +209,10 @@ class BinaryTask(Task):
         objective = self.objective(measure)
         is_external = all(each.is_frozen or each.is_score_column for each in data.auxiliaries)
         if is_external and isinstance(objective.prior, StackPrior):
-            # No auxiliary has learned from the features in these rows: they need no proof.
-            objective = replace(objective, prior=StackPrior(min_std_errors=0.0))
+            objective = replace(objective, prior=StackPrior(is_external=True))
+            if isinstance(objective.threshold_rule, ExpectedValueThreshold):
+                # One linear model may be misspecified: its probabilities are trusted less.
+                objective = replace(objective, threshold_rule=ExpectedValueThreshold(observed_share=0.5))
         scaled, scales = scale_outputs(
             self.output,
             unscaled,
