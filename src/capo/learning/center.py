@@ -144,7 +144,9 @@ class StackPrior(Prior):
             return weight * found
 
         starts: dict[int, FloatArray] = {}
-        without, best, n_worse = losses(math.inf), (-math.inf, math.inf, 0.0), 0
+        # Without features, but with outputs that are shrunk in the same way.
+        without = losses(DELTA_RIDGES[0] ** 2 if self.is_external else math.inf)
+        best, n_worse = (-math.inf, math.inf, 0.0), 0
         for ridge in DELTA_RIDGES:
             gains = without - losses(ridge)
             gain, error = float(gains.sum()), float(np.sqrt(len(gains)) * gains.std())
