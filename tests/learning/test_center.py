@@ -69,6 +69,21 @@ def test_the_penalty_of_a_fold_does_not_depend_on_its_labels():
     assert not np.allclose(scores[0][folds != 3], scores[1][folds != 3])
 
 
+@pytest.mark.parametrize(("quality", "is_averaging"), [(0.0, True), (2.0, False)])
+def test_the_outputs_are_averaged_where_the_trusted_one_is_no_better(quality, is_averaging):
+    rng = np.random.default_rng(0)
+    positive = rng.random(80) < 0.4
+    outputs = rng.normal(size=(80, 6))
+    outputs[:, 0] += quality * positive
+    outputs[:, 1:] += (2.0 - quality) * positive[:, None]
+    rows = AdaptationData(outputs, None, positive, None, np.eye(6)[0])
+    prior = StackPrior().tune(rows, np.arange(80) % 5)
+    assert prior.is_averaging == is_averaging
+    center = np.full(6, 1 / 6) if is_averaging else np.eye(6)[0]
+    expected = StackPrior().classifier(replace(rows, center=center), F1)
+    np.testing.assert_allclose(prior.classifier(rows, F1).auxiliary, expected.auxiliary)
+
+
 def test_features_that_say_nothing_get_no_weight_beside_trained_auxiliaries():
     used = 0
     for seed in range(30):

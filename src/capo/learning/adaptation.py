@@ -263,7 +263,12 @@ def adapt(
         points[chosen.C] = chosen
         stack = points[search.points[0].C]
         if priors is not None:
-            stack = make_search(evaluation, folds, stacked, nested=has_pairs).evaluate(0.0)
+            without: dict[int, Prior] = {
+                fold: replace(each, delta_ridge=np.inf)
+                for fold, each in priors.items()
+                if isinstance(each, StackPrior)
+            }
+            stack = make_search(evaluation, folds, stacked, priors=without, nested=has_pairs).evaluate(0.0)
     point = rule(objective.measure, scores, data.positive, data.weight)
     weights = common_scale(weights, data, rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)

@@ -111,27 +111,28 @@ class StackPrior(Prior):
         Whether no auxiliary has learned from these rows. Then `tune` uses the features for any gain in log
         loss out of fold, and the weights of the outputs are shrunk toward 0 as theirs are. Otherwise the
         gain must be `MIN_GAIN_STD_ERRORS` standard errors.
+    is_averaging : bool, default=False
+        Whether the weights of the outputs are shrunk toward their plain average where the data have another
+        center.
     """
 
     delta_ridge: float = math.inf
     is_external: bool = False
+    is_averaging: bool = False
 
     label: ClassVar[str] = "stack (C = 0)"
 
     def tune(self, data: AdaptationData, folds: IntArray) -> StackPrior:
-        """Return the prior whose penalty has the least log loss out of fold, if the gain is large enough.
+        """Return the prior with the least log loss out of fold: its center, and the penalty of the features.
 
         The penalties descend from a large one, so that each fit starts near its minimum, and the search ends
         where the log loss rises. The auxiliaries' outputs must be out of fold.
         """
-        if data.features is None or not data.features.shape[1]:
-            return self
-        problem, weight = CenterProblem(data, is_external=self.is_external), data.row_weights
-        numbers = np.unique(folds)
+        weight, numbers = data.row_weights, np.unique(folds)
         if len(numbers) < 2:
             numbers, folds = np.arange(N_TUNING_FOLDS), _deal_rows(data.positive, N_TUNING_FOLDS)
 
-        def losses(ridge: float) -> FloatArray:
+        def losses(problem: CenterProblem, ridge: float, starts: dict[int, FloatArray]) -> FloatArray:
             """The log loss of each row, by weights learned without its fold."""
             found = np.empty(len(folds))
             for fold in numbers:
@@ -143,12 +144,18 @@ class StackPrior(Prior):
                 found[held_out] = np.logaddexp(0.0, odds) - data.positive[held_out] * odds
             return weight * found
 
-        starts: dict[int, FloatArray] = {}
+        prior = self
+        if data.center is not None:
+            candidates = (self, replace(self, is_averaging=True))
+            prior = min(candidates, key=lambda each: losses(each._problem(data), math.inf, {}).sum())
+        if data.features is None or not data.features.shape[1]:
+            return prior
+        problem, starts = prior._problem(data), dict[int, FloatArray]()
         # Without features, but with outputs that are shrunk in the same way.
-        without = losses(DELTA_RIDGES[0] ** 2 if self.is_external else math.inf)
+        without = losses(problem, DELTA_RIDGES[0] ** 2 if self.is_external else math.inf, starts)
         best, n_worse = (-math.inf, math.inf, 0.0), 0
         for ridge in DELTA_RIDGES:
-            gains = without - losses(ridge)
+            gains = without - losses(problem, ridge, starts)
             gain, error = float(gains.sum()), float(np.sqrt(len(gains)) * gains.std())
             n_worse = 0 if gain > best[0] else n_worse + 1
             best = max(best, (gain, ridge, error))
@@ -156,7 +163,12 @@ class StackPrior(Prior):
                 break
         gain, ridge, error = best
         is_used = gain > (0.0 if self.is_external else MIN_GAIN_STD_ERRORS * error)
-        return replace(self, delta_ridge=ridge if is_used else math.inf)
+        return replace(prior, delta_ridge=ridge if is_used else math.inf)
+
+    def _problem(self, data: AdaptationData, *, nonnegative: bool = True) -> CenterProblem:
+        """Return the logistic regression of these rows."""
+        data = replace(data, center=None) if self.is_averaging else data
+        return CenterProblem(data, nonnegative=nonnegative, is_external=self.is_external)
 
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
         """Return the stack at the scale with the least risk."""
@@ -167,7 +179,7 @@ class StackPrior(Prior):
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
         """Return the stack, whose scores are log-odds."""
-        problem = CenterProblem(data, nonnegative=objective.nonnegative, is_external=self.is_external)
+        problem = self._problem(data, nonnegative=objective.nonnegative)
         is_stack = self.delta_ridge == math.inf
         return problem.combination(problem.stack if is_stack else problem.fit(None, self.delta_ridge))
 
@@ -228,9 +240,10 @@ class CenterProblem:
         columns, goal, nonnegative = self._outputs, self._goal, np.full(len(self._goal), self._nonnegative)
         if self._has_features and delta_ridge != math.inf:
             columns, n_features = self._columns, self._columns.shape[1] - len(goal)
+            output_ridge = STACK_RIDGE
             if self._is_external:
-                ridge, goal = min(STACK_RIDGE, delta_ridge), np.zeros(len(goal))
-            ridge = np.repeat((ridge, delta_ridge), (len(goal), n_features))
+                output_ridge, goal = min(STACK_RIDGE, delta_ridge), np.zeros(len(goal))
+            ridge = np.repeat((output_ridge, delta_ridge), (len(goal), n_features))
             goal, nonnegative = (np.append(each, np.zeros(n_features)) for each in (goal, nonnegative))
             start = self.stack if start is None else start
             if len(start) < len(goal) + 1:
