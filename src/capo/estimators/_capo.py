@@ -1076,11 +1076,10 @@ def _split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any)
 
 def _oof_scores(model: CAPOClassifier) -> decisions.ClassScores:
     """The out-of-fold log-odds of the training rows."""
-    rows, weight = ~np.isnan(model.oof_decision_), model.sample_weight_
+    rows, parts = ~np.isnan(model.oof_decision_), (model.sample_weight_, model.oof_fold_)
+    weight, fold = (None if each is None else each[rows] for each in parts)
     log_odds = model.oof_decision_[rows] + model.decision_.log_odds
-    return decisions.ClassScores(
-        log_odds, model.oof_positive_[rows], None if weight is None else weight[rows]
-    )
+    return decisions.ClassScores(log_odds, model.oof_positive_[rows], weight, fold)
 
 
 def class_scores(model: CAPOClassifier) -> decisions.ClassScores:
