@@ -192,7 +192,8 @@ class Guarantee(Decision):
             result = f"no row is predicted {' or '.join(words)}"
         numbers = [each.n_rows_needed for each in failed]
         needed = (
-            f"about {max(filter(None, numbers)):,} calibration rows would be needed"
+            f"about {max(filter(None, numbers)):,} calibration rows would be needed, judging by the training "
+            "rows"
             if None not in numbers
             else "judging by the training rows, no number of calibration rows would be enough: lower the "
             "limit or train a better model"

@@ -826,14 +826,15 @@ class CAPOClassifier(BaseAdaptedClassifier):
             each if isinstance(each, decisions.Constraint) else decisions.Constraint.parse(each)
             for each in promises
         ] or [decisions.Constraint.from_measure(self.measure_)]
-        if abstain_label is not None and np.ndim(abstain_label) > 0:
-            raise InvalidInputError(f"abstain_label must be one label: got {abstain_label!r}.")
+        if isinstance(abstain_label, np.generic):
+            abstain_label = abstain_label.item()
         if abstain_label is not None:
-            text = canonical_text(abstain_label)
-            if text is None or text in map(canonical_text, self.classes_.tolist()):
+            is_label = isinstance(abstain_label, str | int | float)
+            text, classes = canonical_text(abstain_label) if is_label else None, self.classes_.tolist()
+            if text is None or text in map(canonical_text, classes) or abstain_label in classes:
                 raise InvalidInputError(
-                    "abstain_label must differ from the labels of the classes, also when written as text: "
-                    f"got {abstain_label!r}."
+                    "abstain_label must be a text or a number that is not the label of a class, also when "
+                    f"written as text: got {abstain_label!r}."
                 )
         if confidence is None:
             confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
