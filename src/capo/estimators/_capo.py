@@ -1077,8 +1077,8 @@ def _split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any)
 
 def _oof_scores(model: CAPOClassifier) -> decisions.ClassScores:
     """The out-of-fold log-odds of the training rows."""
-    rows, parts = ~np.isnan(model.oof_decision_), (model.sample_weight_, model.oof_fold_)
-    weight, fold = (None if each is None else each[rows] for each in parts)
+    rows, weight, fold = ~np.isnan(model.oof_decision_), model.sample_weight_, model.oof_fold_
+    weight, fold = None if weight is None else weight[rows], None if fold is None else fold[rows]
     log_odds = model.oof_decision_[rows] + model.decision_.log_odds
     return decisions.ClassScores(log_odds, model.oof_positive_[rows], weight, fold)
 
