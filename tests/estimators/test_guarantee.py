@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, TimeFolds, measures
@@ -494,3 +495,19 @@ def test_no_label_equals_no_class_and_is_a_text_or_a_number():
     asks = numbers.guarantee(X, y == "yes", "precision >= 0.8", "npv >= 0.9", abstain_label=np.int64(-1))
     assert asks.predict(X).dtype == np.int64
     assert set(asks.predict(X)) == {-1, 0, 1}
+
+
+def test_an_easier_promise_does_not_fail_on_the_values_of_a_tree(tmp_path):
+    """Each fold's tree has leaves of its own, and their highest score may be above that of any new row."""
+    found = {}
+    for seed in range(5):
+        tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0)
+        fitted = classifier(auxiliaries=[tree], cv=5).fit(*rows(800, 100 + seed))
+        calibration = rows(800, 200 + seed)
+        for limit in (0.4, 0.5, 0.6, 0.7):
+            promised = fitted.guarantee(*calibration, f"precision >= {limit}", confidence=0.9)
+            found[seed, limit] = promised.guarantee_.is_certified
+    assert all(found.values())
+    capo.save(fitted, tmp_path / "m.capo")
+    again = capo.load(tmp_path / "m.capo").guarantee(*calibration, "precision >= 0.7", confidence=0.9)
+    assert again.guarantee_ == promised.guarantee_

@@ -16,7 +16,8 @@ values have thresholds in the gaps between them. The place to start matters: wit
 first test cannot pass, and too far on the rate is too close to its limit. The plan simulates calibration
 samples from the training rows, and starts where the expected share of the table that is gained is largest, or
 as far before it as hardly costs anything: training rows can be too optimistic, and a start that fails leaves
-nothing.
+nothing. Samples of scores with few values are simulated from one fold each: its model has values of its own,
+as the final one has, and no row may be beyond the highest value of another.
 """
 
 from __future__ import annotations

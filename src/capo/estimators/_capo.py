@@ -219,6 +219,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ``oof_decision_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
+    oof_fold_ : ndarray of int, shape (n_samples,)
+        The fold of each training row; -1 for a row that was never held out.
     sample_weight_ : ndarray of shape (n_samples,) or None
         The weights of the training rows, if `fit` was given any.
     guarantee_ : capo.decisions.Guarantee or None

@@ -340,7 +340,8 @@ def evaluate(
         The prices of the rows: `outputs`, those of ``model.positive_decision``, are then evaluated at the
         threshold of each row, also in money.
     segments : array-like of shape (n_samples,), optional
-        The segment of each row, to test the promises of a model that has them for segments.
+        The segment of each row, to test the promises of a model that has them for segments, and to compare
+        the scores of all rows in rankings.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     groups : array-like of shape (n_samples,), optional
