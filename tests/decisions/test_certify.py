@@ -1,11 +1,14 @@
 """The promise by simulation: violations are at most 1 - confidence, whatever the scores are like."""
 
+import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import multinomial
 
 from capo import measures
 from capo.decisions import ALL_ROWS_CUT, NO_ROW_CUT, ClassScores, Constraint, certify, plan_cuts
@@ -135,7 +138,7 @@ def test_a_model_with_few_values_keeps_a_weaker_constraint_too(text):
     rng, sign = np.random.default_rng(9), 1 if text.startswith("precision") else -1
     labels, fold = rng.random(1500) < 0.5, rng.integers(0, 3, 1500)
     values = np.where(rng.random(1500) < 0.8, labels, ~labels)
-    training = ClassScores(2.0 * values + sign * 0.1 * fold, labels)
+    training = ClassScores(2.0 * values + sign * 0.1 * fold, labels, fold=fold)
     positive = rng.random(1500) < 0.5
     scores = 2.0 * np.where(rng.random(1500) < 0.8, positive, ~positive)
     for limit in (0.5, 0.6, 0.7, 0.75):
@@ -476,3 +479,108 @@ def test_the_number_of_segments_is_checked(names):
         InvalidInputError, match=r"segments must have between 1 and 100 different values: found"
     ):
         certify(Constraint("fpr", 0.1), scores, scores > 2, training, segments=names)
+
+
+def all_samples(mass, probability, values, n_rows):
+    """Scores and labels of all samples from a law of a few values, and how likely each is."""
+    places = itertools.combinations(range(n_rows + 2 * len(values) - 1), 2 * len(values) - 1)
+    bars = np.array([(-1, *each, n_rows + 2 * len(values) - 1) for each in places])
+    counts = np.diff(bars) - 1
+    likelihoods = multinomial.pmf(counts, n_rows, np.append(mass * (1 - probability), mass * probability))
+    cell_scores, cell_labels = np.tile(values, 2), np.repeat([False, True], len(values))
+    for count, likelihood in zip(counts, likelihoods.tolist(), strict=True):
+        yield np.repeat(cell_scores, count), np.repeat(cell_labels, count), likelihood
+
+
+def passing(constraints, cuts, scores, positive, alpha):
+    """The cuts before the first one at which a binomial tail, written out, is above alpha."""
+    for position, cut in enumerate(cuts):
+        for each in constraints:
+            failures, trials = (int(count) for count in each.count(**cells(cut, scores, positive)))
+            rate = each.max_failure_rate
+            terms = (math.comb(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in range(failures + 1))
+            if sum(terms) > alpha + 1e-12:
+                return cuts[:position]
+    return cuts
+
+
+def is_broken(found, constraints, values, probability, mass):
+    at = [found.lower_cut if each.rate.safe_end == "all" else found.cut for each in constraints]
+    held = exact_rates(constraints, at, values, probability, mass)
+    pairs = enumerate(zip(found.promises, held, strict=True))
+    return any(promise.is_certified and not row[i] for i, (promise, row) in pairs)
+
+
+@pytest.fixture
+def fixed_plan(monkeypatch):
+    """Plans that do not depend on training rows."""
+
+    def plan(constraints, *arguments):
+        return np.array([0.5, -0.5] if constraints[0].rate.safe_end == "none" else [-0.5, 0.5])
+
+    monkeypatch.setattr("capo.decisions._guarantee.plan_cuts", plan)
+    monkeypatch.setattr("capo.decisions._guarantee.count_rows_needed", lambda *arguments: None)
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("texts", "label"),
+    [
+        (("precision >= 0.5", "npv >= 0.5"), "ask"),
+        (("precision >= 0.4", "npv >= 0.6", "fpr <= 0.7"), "ask"),
+        (("precision >= 0.5", "fpr <= 0.6"), None),
+        (("precision >= 0.4", "recall >= 0.3"), None),
+        (("npv >= 0.5", "recall >= 0.4"), None),
+    ],
+)
+@pytest.mark.parametrize("law", [(0.1, 0.4, 0.8), (0.6, 0.55, 0.45), (0.3, 0.9, 0.2)])
+def test_by_all_samples_of_a_small_law(texts, label, law, fixed_plan):
+    """How likely a promise is broken is exact; two thresholds leave the fewest rows between them."""
+    values, mass, probability = np.array([-1.0, 0.0, 1.0]), np.array([0.4, 0.3, 0.3]), np.array(law)
+    constraints, training = [Constraint.parse(each) for each in texts], ClassScores(values, probability)
+    sides = [
+        [each for each in constraints if each.rate.safe_end == end]
+        for end in dict.fromkeys(each.rate.safe_end for each in constraints)
+    ]
+    broken = decided = 0.0
+    for scores, positive, likelihood in all_samples(mass, probability, values, 8):
+        found = certify(constraints, scores, positive, training, confidence=0.5, abstain_label=label)
+        broken += likelihood * is_broken(found, constraints, values, probability, mass)
+        decided += likelihood * any(each.is_certified for each in found.promises)
+        if label is not None:
+            upper, lower = (
+                passing(side, fixed_plan(side), scores, positive, 0.5 / len(sides)) for side in sides
+            )
+            pairs = [(low, high) for low in (-9, *lower) for high in (*upper, 9) if low <= high]
+            fewest = min(((scores > low) & (scores <= high)).sum() for low, high in pairs)
+            assert (found.n_asked, found.is_certified) == (fewest, bool(len(upper) and len(lower)))
+    assert broken <= 0.5 + 1e-9
+    assert decided > 0.01  # else the test says nothing
+
+
+@pytest.mark.parametrize(
+    ("texts", "label"), [(("precision >= 0.5",), None), (("npv >= 0.4", "fpr <= 0.6"), 0)]
+)
+def test_by_all_samples_of_two_segments(texts, label, fixed_plan):
+    """One segment is the reverse of the other: the promises of both hold at once."""
+    values, mass = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+    constraints, names = [Constraint.parse(each) for each in texts], np.repeat(["a", "b"], 6)
+    laws = {"a": np.array([0.2, 0.45]), "b": np.array([0.8, 0.4])}
+    training, samples = (
+        ClassScores(values, laws["a"]),
+        [all_samples(mass, each, values, 6) for each in laws.values()],
+    )
+    broken = decided = 0.0
+    for (scores, positive, likelihood), (others, labels, other) in itertools.product(*samples):
+        both = np.append(scores, others), np.append(positive, labels)
+        found = certify(constraints, *both, training, confidence=0.4, abstain_label=label, segments=names)
+        broken += (
+            likelihood
+            * other
+            * any(
+                is_broken(found.segments[name], constraints, values, law, mass) for name, law in laws.items()
+            )
+        )
+        decided += likelihood * other * any(each.is_certified for each in found.segments.values())
+    assert broken <= 0.6 + 1e-9
+    assert decided > 0.05

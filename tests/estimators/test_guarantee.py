@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, TimeFolds, measures
@@ -267,7 +268,7 @@ def test_a_model_that_asks(model, tmp_path):
         asks.score(X, y)
     capo.save(asks, tmp_path / "m.capo")
     assert (capo.load(tmp_path / "m.capo").predict(X) == predicted).all()
-    with pytest.raises(InvalidInputError, match=r"abstain_label must differ from the labels .* got 'yes'"):
+    with pytest.raises(InvalidInputError, match=r"that is not the label of a class.* got 'yes'"):
         model.guarantee(X, y, "precision >= 0.9", "npv >= 0.97", abstain_label="yes")
 
 
@@ -469,9 +470,44 @@ def test_rankings_do_not_depend_on_the_thresholds_of_segments(framed):
     np.testing.assert_array_equal(promised.decision_function(X), framed.log_odds(X[["a", "b"]]))
     with pytest.raises(InvalidInputError, match="each region has a threshold of its own"):
         importance(promised, X, y)
+    options = {"all_measures": True, "random_state": 0}
+    found = evaluate(promised, y == "yes", promised.positive_decision(X), segments=X["region"], **options)
+    without = evaluate(framed, y == "yes", framed.positive_decision(X[["a", "b"]]), **options)
+    pairs = list(zip(found.estimates, without.estimates, strict=True))
+    same = {one.name for one, other in pairs if one.value == pytest.approx(other.value)}
+    assert {"roc_auc", "average_precision", "precision_at_k(k=0.1)"} < same
+    assert not {"f1", "accuracy", "precision"} & same
 
 
 @pytest.mark.parametrize("label", ["yes", " no ", np.nan, pd.NA])
 def test_no_label_is_not_a_class_in_another_spelling(model, label):
-    with pytest.raises(InvalidInputError, match="abstain_label must differ from the labels of the classes"):
+    with pytest.raises(InvalidInputError, match="that is not the label of a class"):
         model.guarantee(*rows(500, 20), "precision >= 0.6", "npv >= 0.6", abstain_label=label)
+
+
+def test_no_label_equals_no_class_and_is_a_text_or_a_number():
+    X, y = rows(600, 0)
+    numbers = classifier().fit(X, (y == "yes").astype(int))
+    X, y = rows(2000, 20)
+    for label in (True, np.bool_(0), [2], object()):
+        with pytest.raises(InvalidInputError, match="a text or a number that is not the label"):
+            numbers.guarantee(X, y == "yes", "precision >= 0.8", "npv >= 0.9", abstain_label=label)
+    asks = numbers.guarantee(X, y == "yes", "precision >= 0.8", "npv >= 0.9", abstain_label=np.int64(-1))
+    assert asks.predict(X).dtype == np.int64
+    assert set(asks.predict(X)) == {-1, 0, 1}
+
+
+def test_an_easier_promise_does_not_fail_on_the_values_of_a_tree(tmp_path):
+    """Each fold's tree has leaves of its own, and their highest score may be above that of any new row."""
+    found = {}
+    for seed in range(5):
+        tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0)
+        fitted = classifier(auxiliaries=[tree], cv=5).fit(*rows(800, 100 + seed))
+        calibration = rows(800, 200 + seed)
+        for limit in (0.4, 0.5, 0.6, 0.7):
+            promised = fitted.guarantee(*calibration, f"precision >= {limit}", confidence=0.9)
+            found[seed, limit] = promised.guarantee_.is_certified
+    assert all(found.values())
+    capo.save(fitted, tmp_path / "m.capo")
+    again = capo.load(tmp_path / "m.capo").guarantee(*calibration, "precision >= 0.7", confidence=0.9)
+    assert again.guarantee_ == promised.guarantee_

@@ -45,11 +45,14 @@ class ClassScores:
         Whether a row is positive, or the probability that it is.
     weight : ndarray of shape (n_rows,), optional
         How many rows each row stood for in training; the log-odds are calibrated for the weighted rows.
+    fold : ndarray of int, shape (n_rows,), optional
+        The fold of each row: the log-odds of each fold are those of another model.
     """
 
     log_odds: FloatArray
     positive: BoolArray | FloatArray
     weight: FloatArray | None = None
+    fold: IntArray | None = None
 
     @property
     def prevalence(self) -> float:

@@ -181,7 +181,7 @@ class Constraint:
         return int(np.ceil(np.log1p(-confidence) / np.log1p(-self.max_failure_rate) - 1e-9))
 
     def __str__(self) -> str:
-        return f"{self.name} {self.rate.sense} {self.limit:g}"
+        return f"{self.name} {self.rate.sense} {self.limit:.10g}"
 
 
 #: The number of rows that is needed is the one with this probability of success.

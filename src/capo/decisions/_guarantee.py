@@ -16,7 +16,8 @@ values have thresholds in the gaps between them. The place to start matters: wit
 first test cannot pass, and too far on the rate is too close to its limit. The plan simulates calibration
 samples from the training rows, and starts where the expected share of the table that is gained is largest, or
 as far before it as hardly costs anything: training rows can be too optimistic, and a start that fails leaves
-nothing.
+nothing. Samples of scores with few values are simulated from one fold each: its model has values of its own,
+as the final one has, and no row may be beyond the highest value of another.
 """
 
 from __future__ import annotations
@@ -192,7 +193,8 @@ class Guarantee(Decision):
             result = f"no row is predicted {' or '.join(words)}"
         numbers = [each.n_rows_needed for each in failed]
         needed = (
-            f"about {max(filter(None, numbers)):,} calibration rows would be needed"
+            f"about {max(filter(None, numbers)):,} calibration rows would be needed, judging by the training "
+            "rows"
             if None not in numbers
             else "judging by the training rows, no number of calibration rows would be enough: lower the "
             "limit or train a better model"
@@ -219,9 +221,7 @@ MAX_PLANNED_LOSS = 0.01
 #: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
 MIN_COUNT = 1e-6
 #: Scores with fewer values than this share of the rows are those of a model with few values.
-MAX_VALUES_SHARE = 0.1
-#: Values of the folds whose log-odds differ by no more are those of one value of the final model.
-MIN_GAP = 0.25
+MAX_VALUES_SHARE = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
 #: A column with more values is no column of segments.
@@ -285,18 +285,27 @@ def plan_cuts(
     cuts = _spaced_cuts(constraints, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
-    # Calibration samples from laws that the training rows support.
+    # Calibration samples from laws that the training rows support: those of one fold, if scores have few
+    # values, since the calibration rows have the values of one model as well.
     rng, safe_end = np.random.default_rng(random_state), constraints[0].rate.safe_end
     probability = np.asarray(training.positive, dtype=np.float64)
     if safe_end == "none":
         interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
     else:
         interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
-    parts = [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
-    counts = np.maximum(parts, MIN_COUNT)
-    counts[:, 0] += 0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
-    laws = rng.dirichlet(counts.ravel(), size=N_SIMULATIONS)
-    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
+    fold = np.zeros(len(interval), dtype=np.intp)
+    if training.fold is not None and _has_few_values(training.log_odds):
+        fold = training.fold
+    n_folds, size = int(fold.max()) + 1, len(cuts) + 1
+    parts = [np.bincount(fold * size + interval, part, n_folds * size) for part in (failure, 1.0 - failure)]
+    counts = np.maximum(parts, MIN_COUNT).reshape(2, n_folds, size)
+    counts[:, :, 0] += (
+        0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
+    )
+    laws = np.concatenate(
+        [rng.dirichlet(counts[:, each].ravel(), size=-(-N_SIMULATIONS // n_folds)) for each in range(n_folds)]
+    )
+    samples = rng.multinomial(n_rows, laws).reshape(len(laws), 2, -1)
     failures, others = np.cumsum(samples, axis=2).swapaxes(0, 1)
     beyond = (failures[:, :-1], others[:, :-1])
     before = (failures[:, -1:] - beyond[0], others[:, -1:] - beyond[1])
@@ -306,7 +315,7 @@ def plan_cuts(
     for each in constraints:
         n_failures, n_trials = each.count(**cells)
         passed &= n_failures <= each.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[n_trials]
-    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :-1]
+    gained = laws.reshape(len(laws), 2, -1)[:, 1, :-1]
     gains = expected_gains(passed, np.cumsum(gained, axis=1))
     return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
 
@@ -329,17 +338,16 @@ def _spaced_cuts(
     return _between_values(np.unique(ascending[len(scores) - 1 - ranks]), ascending)[::-1]
 
 
-def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
-    """If the scores have few values, put the cuts where the values of the final model leave a gap as well.
+def _has_few_values(scores: FloatArray) -> bool:
+    return len(np.unique(scores)) <= MAX_VALUES_SHARE * len(scores)
 
-    Out of fold, each fold has values of its own, close to those of the final model: a cut between two of them
-    may have none of the final model's rows beyond it.
-    """
-    values = np.unique(ascending)
-    if len(cuts) == 0 or len(values) > MAX_VALUES_SHARE * len(ascending):
+
+def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
+    """Put the cuts into all gaps between the values, if the scores have few of them."""
+    if len(cuts) == 0 or not _has_few_values(ascending):
         return cuts
-    is_gap = np.diff(values) > MIN_GAP
-    middles = ((values[:-1] + values[1:]) / 2.0)[is_gap]
+    values = np.unique(ascending)
+    middles = (values[:-1] + values[1:]) / 2.0
     middles = middles[middles > cuts[0]]
     return middles if len(middles) else cuts
 

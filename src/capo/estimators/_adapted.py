@@ -22,7 +22,16 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_memory,
 
 from .. import measures
 from .._accel.threads import library_threads_for
-from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, VisualBlock, check_y, routing_enabled
+from .._compat import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NDArray,
+    VisualBlock,
+    check_y,
+    routing_enabled,
+)
 from ..decisions import (
     Decision,
     Guarantee,
@@ -115,6 +124,8 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     oof_decision_: FloatArray
     oof_thresholds_: FloatArray
     oof_positive_: NDArray[np.bool_]
+    #: The fold of each training row, -1 for a row that was never held out.
+    oof_fold_: IntArray | None = None
     #: The weights of the training rows, if they had any.
     sample_weight_: FloatArray | None = None
     #: Fingerprints of the training rows, for two classes.

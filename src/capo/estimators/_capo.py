@@ -219,6 +219,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ``oof_decision_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
+    oof_fold_ : ndarray of int, shape (n_samples,)
+        The fold of each training row; -1 for a row that was never held out.
     sample_weight_ : ndarray of shape (n_samples,) or None
         The weights of the training rows, if `fit` was given any.
     guarantee_ : capo.decisions.Guarantee or None
@@ -826,14 +828,15 @@ class CAPOClassifier(BaseAdaptedClassifier):
             each if isinstance(each, decisions.Constraint) else decisions.Constraint.parse(each)
             for each in promises
         ] or [decisions.Constraint.from_measure(self.measure_)]
-        if abstain_label is not None and np.ndim(abstain_label) > 0:
-            raise InvalidInputError(f"abstain_label must be one label: got {abstain_label!r}.")
+        if isinstance(abstain_label, np.generic):
+            abstain_label = abstain_label.item()
         if abstain_label is not None:
-            text = canonical_text(abstain_label)
-            if text is None or text in map(canonical_text, self.classes_.tolist()):
+            is_label = isinstance(abstain_label, str | int | float)
+            text, classes = canonical_text(abstain_label) if is_label else None, self.classes_.tolist()
+            if text is None or text in map(canonical_text, classes) or abstain_label in classes:
                 raise InvalidInputError(
-                    "abstain_label must differ from the labels of the classes, also when written as text: "
-                    f"got {abstain_label!r}."
+                    "abstain_label must be a text or a number that is not the label of a class, also when "
+                    f"written as text: got {abstain_label!r}."
                 )
         if confidence is None:
             confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
@@ -1076,11 +1079,10 @@ def _split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any)
 
 def _oof_scores(model: CAPOClassifier) -> decisions.ClassScores:
     """The out-of-fold log-odds of the training rows."""
-    rows, weight = ~np.isnan(model.oof_decision_), model.sample_weight_
+    rows, weight, fold = ~np.isnan(model.oof_decision_), model.sample_weight_, model.oof_fold_
+    weight, fold = None if weight is None else weight[rows], None if fold is None else fold[rows]
     log_odds = model.oof_decision_[rows] + model.decision_.log_odds
-    return decisions.ClassScores(
-        log_odds, model.oof_positive_[rows], None if weight is None else weight[rows]
-    )
+    return decisions.ClassScores(log_odds, model.oof_positive_[rows], weight, fold)
 
 
 def class_scores(model: CAPOClassifier) -> decisions.ClassScores:

@@ -37,9 +37,11 @@ MAX_RESAMPLED_ROWS = 10_000
 SIGNIFICANCE_LEVEL = 0.05
 #: Cautions about rows that get no label, and about promises that cannot be tested.
 ASKED_ROWS = "{:,} rows that get no label count as predicted negative"
-UNTESTED_SEGMENTS = "the promises are not tested, since the segments of the rows are not given"
+UNTESTED_SEGMENTS = (
+    "the promises are not tested, and rankings compare scores relative to the threshold of their segment, "
+    "since the segments of the rows are not given"
+)
 UNTESTED_LABELS = "rows that get no label count as predicted negative, and promises about them are not tested"
-SHIFTED_SCORES = "measures of the ranking compare scores relative to the threshold of their segment"
 #: The rates of each of many classes or labels.
 CLASS_RATES = ("precision", "recall", "f1")
 
@@ -338,7 +340,8 @@ def evaluate(
         The prices of the rows: `outputs`, those of ``model.positive_decision``, are then evaluated at the
         threshold of each row, also in money.
     segments : array-like of shape (n_samples,), optional
-        The segment of each row, to test the promises of a model that has them for segments.
+        The segment of each row, to test the promises of a model that has them for segments, and to compare
+        the scores of all rows in rankings.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     groups : array-like of shape (n_samples,), optional
@@ -423,6 +426,7 @@ def evaluate(
         if names is not None and len(names) != np.shape(outputs)[0]:
             raise InvalidInputError(f"segments must have one value for each row: got {len(names):,} values.")
         names = None if names is None else names[rows]
+        found = _rank_all_rows(found, guarantee, targets, scores, group, names, all_measures, random_state)
         tests, more = _test_segments(guarantee, targets, scores, group, names, random)
         found, cautions = replace(found, promises=tests), [*more, *cautions]
     elif savings is not None and savings.n_asked:
@@ -537,6 +541,33 @@ def _estimate_all(
     return found
 
 
+def _rank_all_rows(
+    found: Evaluation,
+    guarantee: Guarantee,
+    targets: Targets,
+    scores: FloatArray,
+    group: NDArray[Any] | None,
+    names: NDArray[Any] | None,
+    all_measures: bool,
+    random_state: Any,
+) -> Evaluation:
+    """With segments, replace the values of rankings: they compare the log-odds of all rows."""
+    listed = _list_measures(targets, all_measures)
+    if not guarantee.segments or names is None or all(each.needs_threshold for each in listed):
+        return found
+    ranked = evaluate(
+        targets.measure,
+        targets.truth,
+        scores + guarantee.for_rows(names).cut,
+        groups=group,
+        class_names=targets.names,
+        all_measures=all_measures,
+        random_state=random_state,
+    )
+    values = zip(listed, found.estimates, ranked.estimates, strict=True)
+    return replace(found, estimates=[own if each.needs_threshold else rank for each, own, rank in values])
+
+
 def _test_segments(
     guarantee: Guarantee,
     targets: Targets,
@@ -561,8 +592,8 @@ def _test_segments(
     ]
     between = (scores <= 0) & (scores + (guarantee.cut - guarantee.lower_cut) > 0)
     cautions = [ASKED_ROWS.format(int(between.sum()))] if between.any() else []
-    if guarantee.segments:
-        cautions = [*cautions, SHIFTED_SCORES] if names is not None else [UNTESTED_SEGMENTS]
+    if guarantee.segments and names is None:
+        cautions = [UNTESTED_SEGMENTS]
     return tuple(tests), cautions
 
 

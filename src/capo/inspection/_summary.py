@@ -196,8 +196,12 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
 def _describe_threshold(model: Any) -> str:
     text, found = f"positive above a probability of {model.threshold_:.4g}", model.guarantee_
     if found is not None and found.segments:
-        cuts = [f"{name} {expit(each.cut):.4g}" for name, each in found.segments.items()]
-        return f"positive above a probability that depends on {found.column}: {', '.join(cuts)}"
+        above, up_to = (
+            ", ".join(f"{name} {expit(getattr(each, cut)):.4g}" for name, each in found.segments.items())
+            for cut in ("cut", "lower_cut")
+        )
+        text = f"positive above a probability that depends on {found.column}: {above}"
+        return text if found.abstain_label is None else f"{text}; negative up to {up_to}"
     if found is None and abs(model.decision_.log_odds) > NO_ROW_CUT / 2:
         count = "no" if model.decision_.log_odds > 0 else "every"
         return f"{count} row is predicted positive, since no threshold was sure to keep the constraint"

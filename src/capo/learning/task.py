@@ -247,6 +247,7 @@ class BinaryTask(Task):
             "intercept_": weights.intercept,
             "oof_decision_": oof_decision,
             "oof_thresholds_": oof_thresholds,
+            "oof_fold_": fitted.folds,
             "C_": chosen.C,
             "score_": chosen.cv_score.value,
             "score_std_": chosen.cv_score.std,
