@@ -24,7 +24,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Copy each linked file that lies outside docs/ into the site, and keep numbers and their errors on one line."""
+    """Copy each linked file that lies outside docs/ into the site; keep ``1 ± 2`` in tables on one line."""
     if page.file.src_uri in PAGES:
         markdown = markdown.replace("](docs/", "](")
     for path in OUTSIDE_LINK.findall(markdown):
