@@ -1,4 +1,4 @@
-"""# Tables larger than memory
+"""# Train on tables larger than memory
 
 `SVMPerfClassifier` never copies X, so it can be trained on a memory-mapped file of any size. A table
 in any other form is read block by block with `capo.engine.from_blocks`.

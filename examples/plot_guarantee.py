@@ -1,4 +1,4 @@
-"""# A precision that is promised
+"""# A guaranteed precision
 
 A threshold that just satisfies a constraint on some rows breaks it on new rows about half the time. A
 guaranteed threshold keeps it with a stated confidence.

@@ -1,4 +1,4 @@
-"""# A new measure and the solver under it
+"""# Your own measure, and how the solver works
 
 Any vectorized function of the confusion matrix is a measure. This example checks one against brute
 force, trains a linear classifier for it, and draws the convex bound that the solver minimizes.

@@ -1,4 +1,4 @@
-"""# A threshold that carries over
+"""# Choose the threshold by expected F1
 
 The threshold with the best F1 on the training rows fits their noise. `CAPOClassifier` uses the threshold
 with the best *expected* F1 under calibrated probabilities, which varies less between samples.
