@@ -53,11 +53,11 @@ lint: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The version and the alias "latest" on the branch gh-pages, where other versions stay.
+# The version and the alias "latest" on the branch gh-pages, where other versions stay. mike calls mkdocs by its name.
 publish-docs: $(VENV)/.installed-docs
 	git config user.name "capo release"
 	git config user.email "noreply@github.com"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --push --update-aliases \
+	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 mike deploy --push --update-aliases \
 		"$$($(BIN)/python -c 'import capo; print(*capo.__version__.split(".")[:2], sep=".")')" latest
 	$(BIN)/mike set-default --push latest
 

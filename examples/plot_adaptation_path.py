@@ -6,7 +6,7 @@ chosen, and how the solver proves that its solution is optimal.
 """
 
 # %%
-# Two weak auxiliaries on the digits, so that there is something to correct.
+# Two weak auxiliaries for the digits leave something to correct.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -26,8 +26,8 @@ auxiliaries = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", Gaussian
 #
 #     1/2 (||a - a0||² + ||w - w0||² + (b - b0)²) + C R(f),    f(x) = a' z(x) + w' Phi(x) + b,
 #
-# where (a0, w0, b0) is the model at C = 0 and R(f) a convex upper bound of the loss 1 - F1 on the
-# training rows. A larger C is chosen only if it improves F1 out of fold significantly.
+# where (a0, w0, b0) is the model at C = 0 and R(f) is a convex upper bound on the loss 1 - F1 of the
+# training rows. C > 0 is chosen only if it improves the out-of-fold F1 significantly.
 model = CAPOClassifier("f1", auxiliaries=auxiliaries, random_state=0).fit(X, y)
 stack = CAPOClassifier("f1", auxiliaries=auxiliaries, delta=None, C=0, random_state=0).fit(X, y)
 adapted = CAPOClassifier("f1", auxiliaries=auxiliaries, C=30, random_state=0).fit(X, y)
@@ -38,10 +38,10 @@ for name, each in scores.items():
     print(f"F1 on test rows, {name}: {each.score(X_test, y_test):.3f}")
 
 # %%
-# Left: F1 out of fold for each C, with one standard deviation over the folds. All values of C share
+# Left: the out-of-fold F1 for each C, with one standard deviation over the folds. All values of C share
 # their cutting planes, so that the path costs at most about twice as much as the most expensive
-# single fit. Right: the objective at C = 30. The best point so far and the proven lower bound close
-# in on each other; the solver stops when their gap is below C · tol.
+# single fit. Right: the objective at C = 30. The solver stops when the gap between the best objective
+# and the proven lower bound is below C · tol.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 CPathDisplay.from_estimator(model, ax=left)
 left.set_title("Choice of C")

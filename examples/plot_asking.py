@@ -1,12 +1,12 @@
 """# Yes, no, or ask a person
 
-Two promises, about the rows that are called positive and about those that are not, leave some rows to a
-person. A third kind of promise is about every region, and not about all of them on average.
+With one promise about the rows that are predicted positive and one about the others, a person is asked
+about the rows in between. The promises can also be kept in every region, and not only on average.
 """
 
 # %%
-# Loans in three regions. In the south it is harder to tell who will not pay, and there are few rows
-# of the islands. The table is simulated, so that the truth is known.
+# Loans in three regions. In the south it is harder to predict who will not pay, and there are few rows
+# from the islands. The table is simulated, so that the truth is known.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ regions = {"north": 0.6, "south": 0.395, "islands": 0.005}
 
 
 def draw(n, rng):
-    """Rows of which 30% are positive, with a region that is no feature."""
+    """Rows of which 30% are positive, with a region that is not a feature."""
     region = rng.choice(list(regions), n, p=list(regions.values()))
     y = rng.random(n) < 0.3
     shift = np.where(region == "south", 1.4, 1.7) * y
@@ -32,24 +32,24 @@ model = CAPOClassifier("f1", auxiliaries=[LogisticRegression()], delta=None, ran
 model.fit(X.drop(columns="region"), y)
 
 # %%
-# Of the rows that are called positive, at least 90% must be right, and of the others 97%. `predict`
-# returns "ask" where neither can be promised.
+# At least 90% of the rows predicted positive must be positive, and 97% of the rows predicted negative
+# must be negative. `predict` returns "ask" where neither can be promised.
 promises = ("precision >= 0.9", "npv >= 0.97")
 X_calibration, y_calibration = draw(6000, rng)
 for_all = model.guarantee(X_calibration, y_calibration, *promises, confidence=0.9, abstain_label="ask")
 print(for_all.guarantee_)
 
 # %%
-# The same for every region at once. The islands have too few rows for a promise, and so a person is
-# asked about all of theirs, as about rows of any other region.
+# The same for every region at once. The islands have too few rows for a promise, so a person is asked
+# about all of them, as about rows from unknown regions.
 by_region = model.guarantee(
     X_calibration, y_calibration, *promises, confidence=0.9, abstain_label="ask", segments="region"
 )
 print(by_region.guarantee_)
 
 # %%
-# What holds on 300,000 new rows? With one pair of thresholds for all, a promise is broken in the
-# south. With a pair for each region all of them are kept, and more rows of the south are asked about.
+# On 300,000 new rows, one pair of thresholds for all regions breaks a promise in the south. With a pair
+# for each region all promises are kept, and more rows in the south are asked about.
 X_new, y_new = draw(300_000, rng)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True)
 for ax, name, each in zip(axes, ("one pair for all", "by region"), (for_all, by_region), strict=True):

@@ -1,7 +1,7 @@
 """# When the base rate changes
 
-A model that was trained where 40% of the rows are positive is used where 4% are. Each class looks
-as before, but the threshold that was best for F1 is not any more. `for_population` needs no labels.
+A model is trained where 40% of the rows are positive and used where 4% are. Each class looks as
+before, but the threshold is no longer the best for F1. `for_population` corrects it without labels.
 """
 
 # %%
@@ -26,7 +26,7 @@ model.fit(*draw(3000, 0.4, rng))
 
 # %%
 # The share of positives among unlabeled rows is estimated from the scores, with an interval. The
-# adjusted model has its own probabilities and its own threshold.
+# adjusted model has new probabilities and a new threshold.
 X_new, y_new = draw(5000, 0.04, rng)
 adjusted = model.for_population(X_new)
 print(adjusted.population_)
@@ -34,15 +34,15 @@ print(f"F1 with the threshold as trained {model.score(X_new, y_new):.3f}")
 print(f"F1 of the adjusted model         {adjusted.score(X_new, y_new):.3f}")
 
 # %%
-# If more than the share of positives has changed, the model says so and is not adjusted: an
-# adjustment that assumes that the classes look as before could make it worse.
+# If more than the share of positives has changed, the adjustment could make the model worse, and is
+# refused.
 try:
     model.for_population(X_new / 4 + 0.4)
 except LabelShiftError as error:
     print(error)
 
 # %%
-# The same for ten shares of positives. Without a change, nothing is changed.
+# The same for ten shares of positives. The model is not adjusted where the share has not changed.
 shares = np.geomspace(0.02, 0.9, 10)
 kept, moved = [], []
 for share in shares:

@@ -1,8 +1,7 @@
-"""# Tables larger than memory
+"""# Train on tables larger than memory
 
-`SVMPerfClassifier` never copies X, so that a memory-mapped file of any size can be trained on. A
-table that comes from elsewhere, block by block, is as good: `capo.engine.from_blocks` makes a
-design of it.
+`SVMPerfClassifier` never copies X, so it can be trained on a memory-mapped file of any size. A table
+in any other form is read block by block with `capo.engine.from_blocks`.
 """
 
 # %%
@@ -37,8 +36,8 @@ peak_mapped = tracemalloc.get_traced_memory()[1]
 print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapped.n_iter_} iterations")
 
 # %%
-# Then block by block, from a function that reads the blocks anew in each pass. A database or a set
-# of files would do as well.
+# Then block by block, from a function that reads the blocks again in each pass, here from the same
+# file. They could also come from a database.
 blocks = from_blocks(
     lambda: (np.array(X[start : start + n_block]) for start in range(0, n_rows, n_block)), shape=X.shape
 )
@@ -49,8 +48,8 @@ tracemalloc.stop()
 print(f"blocks: objective {in_blocks.primal_:.3f}, gap {in_blocks.gap_:.3f}, {in_blocks.n_iter_} iterations")
 
 # %%
-# Both need a dozen numbers per row in memory, whatever the number of columns. An iteration takes two
-# passes over the table.
+# Both need memory for about a dozen numbers per row, whatever the number of columns. An iteration takes
+# two passes over the table.
 sizes = {
     "table on disk": X.nbytes,
     "as 64-bit floats in memory": 2 * X.nbytes,

@@ -1,14 +1,13 @@
 """# Adapt a service's answers with embeddings
 
-Somebody else's model answers yes, no or unsure, an encoder turns each image or text into a vector, and
-there are a few labels of your own. A table has one column for each: the answers become an auxiliary by
-`ScoreColumn`, the vectors are a column like any other. Two controls show what each is worth: answers that
-are noise, and a logistic regression that has the same columns.
+A service answers yes, no or unsure, an encoder turns each image or text into a vector, and a few rows
+are labeled. `ScoreColumn` makes an auxiliary of the answers, and the vectors are a column like any other.
+The controls are answers that are noise, and a logistic regression on the same columns.
 """
 
 # %%
-# The encoder and the service come from elsewhere: principal directions of other digits, and a forest that
-# saw their upper half only. The service says whether an image shows an 8.
+# The encoder and the service come from elsewhere: principal components of other digits, and a forest
+# trained on their upper halves. The service says whether an image shows an 8.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -40,7 +39,8 @@ def make_tables(seed):
 
 
 # %%
-# 100 images are labeled. The vectors are scaled as one block, so that directions that are noise stay small.
+# 100 images are labeled. All entries of the vectors are scaled by one number, so that directions that are
+# noise stay small.
 def compare(seed):
     """Return the F1 of each method on test rows."""
     X, X_test, noise, noise_test, y, y_test = make_tables(seed)
@@ -66,15 +66,15 @@ results = [compare(seed) for seed in range(4)]
 print(results[0][1].summary())
 
 # %%
-# The setting was chosen among a few so that the answers matter: they are worth the difference between the
-# last two lines. Four random splits:
+# The answers are worth the difference between the last two lines. The setting was chosen among a few so
+# that they matter. Four random splits:
 names = list(results[0][0])
 values = np.array([[scores[name] for name in names] for scores, _ in results])
 for name, each in zip(names, values.T, strict=True):
     print(f"{name:<36} {each.mean():.3f}   " + "  ".join(f"{value:.3f}" for value in each))
 
 fig, ax = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
-ax.barh(names, values.mean(axis=0), color=["C7", "C7", "C7", "C0"])
+ax.barh(names, values.mean(axis=0), color=["gray", "gray", "gray", "C0"])
 for row, each in enumerate(values.T):
     ax.plot(each, np.full(len(each), row), "o", color="black", markersize=4)
 ax.set(xlim=(0.5, 0.9), xlabel="F1 on test rows: mean and four splits")

@@ -1,11 +1,11 @@
 """# Few labels from a new place
 
-A model was trained in the north and is to be used in the south, where there are 50 to 1,000
-labeled rows. `refit_on` uses the old model beside models that are trained on the new rows.
+A model was trained in the north and is to be used in the south, where 50 to 1,000 rows are labeled.
+`refit_on` combines the old model with models that are trained on the new rows.
 """
 
 # %%
-# The table is simulated: of twenty columns, two matter, and in the south they matter differently.
+# The table is simulated. Two of its twenty columns matter, in the south in another direction.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -37,8 +37,8 @@ print(
 print(old.refit_on(*draw(100, 3, turn=0.5)).summary())
 
 # %%
-# The mean F1 of five draws of the new rows. With few rows the refitted model follows the old one, with
-# many the new one.
+# The mean F1 over five draws of the new rows. With few rows the refitted model is close to the old one,
+# with many to the new one.
 sizes = [50, 100, 200, 500, 1000]
 scratch, refitted = np.zeros((2, len(sizes)))
 for k, n in enumerate(sizes):

@@ -1,12 +1,12 @@
-"""# A precision that is promised
+"""# A guaranteed precision
 
-A threshold that is chosen on some rows breaks its constraint on others about half the time. With a
-confidence, the constraint holds on new rows as often as it is said to.
+A threshold that just satisfies a constraint on some rows breaks it on new rows about half the time. A
+guaranteed threshold keeps it with a stated confidence.
 """
 
 # %%
-# Alarms: at least 80% of them must be right. The table is simulated, so that the precision on new
-# rows is known.
+# At least 80% of the alarms must be right. The table is simulated, so that the precision on new rows is
+# known.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -27,20 +27,20 @@ X, y = draw(2000, rng)
 model = CAPOClassifier("f1", auxiliaries=[LogisticRegression()], delta=None, random_state=0).fit(X, y)
 
 # %%
-# `guarantee` takes labeled rows that the model has not seen and returns a model with its own
-# threshold. The sentence that describes the promise is also part of `summary()`.
+# `guarantee` takes labeled rows that the model has not seen and returns a model with another threshold.
+# The description of the promise is also part of `summary()`.
 promised = model.guarantee(*draw(1000, rng), f"precision >= {floor}", confidence=confidence)
 print(promised.guarantee_)
 
 # %%
-# If no threshold passes the test, no row is predicted positive, and the sentence says how many rows
-# would be needed.
+# If no threshold passes the test, no row is predicted positive, and the message says how many rows would
+# be needed.
 print(model.guarantee(*draw(40, rng), f"precision >= {floor}", confidence=confidence).guarantee_)
 
 # %%
-# How often does it hold? We draw 200 calibration samples of 1,000 rows, choose a threshold on each,
-# and compute its precision on 200,000 other rows: once with the guarantee, and once as the
-# threshold that is best on the sample.
+# To see how often it holds, we draw 200 calibration samples of 1,000 rows, choose a threshold on each,
+# and compute its precision on 200,000 other rows: with the guarantee, and with the best threshold on the
+# sample.
 X_new, y_new = draw(200_000, rng)
 scores = model.log_odds(X_new)
 measure = measures.get("recall_at_precision", floor=floor)

@@ -1,12 +1,12 @@
 """# Many classes: macro-F1
 
-The most probable class is the best prediction for accuracy. For macro-F1, in which each class counts the
-same, rare classes must be predicted earlier. `CAPOClassifier` finds the decision rule with the best expected
-value, and a bound on what any rule can reach.
+The most probable class is the best prediction for accuracy. For macro-F1, in which all classes count the
+same, rare classes must be predicted at lower probabilities. `CAPOClassifier` finds a decision rule with a
+high expected value, and a bound on the value of any rule.
 """
 
 # %%
-# Five classes that overlap, the rarest with 4% of the rows.
+# Five overlapping classes, the rarest with 4% of the rows.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
@@ -35,8 +35,8 @@ model = CAPOClassifier("f1_macro", auxiliaries=["linear", "trees"], random_state
 print(model.summary())
 
 # %%
-# The rule compares `a_k p_k - b_k` of the classes. The most probable class is a rule, too, with the same
-# probabilities.
+# The rule predicts the class with the largest `a_k p_k - b_k`. The control is the most probable class,
+# with the same probabilities.
 labels = {
     "most probable class": model.predict_proba(X_test).argmax(axis=1),
     "decision rule": model.predict(X_test),
@@ -48,8 +48,8 @@ logistic = LogisticRegression(max_iter=1000).fit(X, y).predict(X_test)
 print(f"{'logistic regression':20} macro-F1 = {f1_score(y_test, logistic, average='macro'):.3f}")
 
 # %%
-# The rule predicts the rare classes more often: their recall rises, at the cost of some rows of the
-# frequent ones.
+# The rule predicts rare classes more often: their recall rises, at the cost of some rows of frequent
+# classes.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for ax, (name, predicted) in zip(axes, labels.items(), strict=True):
     ConfusionMatrixDisplay.from_predictions(
@@ -59,6 +59,6 @@ for ax, (name, predicted) in zip(axes, labels.items(), strict=True):
     ax.grid(visible=False)
 
 # %%
-# The certificate is about the training rows: no labeling of them has an expected macro-F1 above the bound.
+# The bound refers to the training rows: no labeling of them has a higher expected macro-F1.
 print(f"value {model.value_:.4f}, bound {model.bound_:.4f}, gap {model.gap_:.4f}")
 print(np.round(model.rule_.gain, 3))

@@ -1,7 +1,7 @@
 """# Many labels: one matrix, three averages of F1
 
-Rows may have several labels. The three averages of F1 ask for different predictions: over labels each label
-counts the same, over entries each label of each row does, and over rows each row.
+If rows have several labels, F1 can be averaged over labels (macro), over all entries of the label matrix
+(micro) or over rows (samples). Each average needs different predictions.
 """
 
 # %%
@@ -36,8 +36,7 @@ models = {
 print(models["macro"].summary())
 
 # %%
-# Labels above a probability of 0.5 are far behind for each average. The labels of each row with the best
-# expected F1 gain most where the average is over rows.
+# Predicting the labels with a probability above 0.5 is far behind for each average.
 names = [f"capo for f1_{average}" for average in averages] + ["probability above 0.5"]
 predictions = [models[average].predict(X[test]) for average in averages]
 predictions.append((models["macro"].predict_proba(X[test]) > 0.5).astype(int))

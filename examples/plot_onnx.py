@@ -5,7 +5,7 @@ label, score and probability. Serving it needs neither Python nor capo.
 """
 
 # %%
-# A data frame with a column of text and missing values, as raw tables have them.
+# A data frame with a column of text and missing values.
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ train, test = table[::2], table[1::2]
 print(test.head(4))
 
 # %%
-# Training takes the table as it is, and so does the graph.
+# Both training and the graph take the raw table.
 model = CAPOClassifier("f1", random_state=0).fit(train, y[::2])
 graph = to_onnx(model, train).SerializeToString()
 session = InferenceSession(graph)
@@ -40,7 +40,7 @@ print(f"F1 on test rows: {model.score(test, y[1::2]):.3f}")
 print(f"labels that differ: {(label != model.predict(test)).sum()} of {len(label)}")
 
 # %%
-# The probabilities of the two agree to the last digits of a 64-bit float.
+# The probabilities agree to the last digits of a 64-bit float.
 expected = model.predict_proba(test)[:, 1]
 difference = np.abs(probability.ravel() - expected)
 print(f"largest difference: {difference.max():.1e}")

@@ -1,11 +1,11 @@
-"""# A new measure and the solver under it
+"""# Your own measure, and how the solver works
 
 Any vectorized function of the confusion matrix is a measure. This example checks one against brute
 force, trains a linear classifier for it, and draws the convex bound that the solver minimizes.
 """
 
 # %%
-# The smaller of the two classes' recalls: no class may be neglected.
+# The measure is the smaller recall of the two classes.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -17,7 +17,7 @@ from capo.testing import check_measure
 
 
 def worst_recall(tp, fp, fn, tn):
-    """The recall of the class that is recognized worse."""
+    """The smaller recall of the two classes."""
     return np.minimum(tp / (tp + fn), tn / (tn + fp))
 
 
@@ -25,8 +25,8 @@ measure = get(worst_recall)
 print(f"{check_measure(measure, n_cases=100)} random problems agree with brute force over all labelings")
 
 # %%
-# The solver is independent of classification. It needs a design, which multiplies, and an oracle,
-# which returns the most violated labeling for given scores.
+# The solver needs a design, which computes products with a matrix, and an oracle, which returns the worst
+# labeling for given scores.
 data = load_wine()
 X = StandardScaler().fit_transform(data.data[:, [1, 2]])  # malic acid and ash
 y = data.target == 2
@@ -34,10 +34,9 @@ solution = minimize(augment(X), measure.oracle(y), C=100.0)
 print(f"weights {solution.v.round(3)}, objective {solution.primal:.4f}, gap {solution.gap:.1e}")
 
 # %%
-# Move the bias away from the solution. The loss is a step function, which has no slope to follow.
-# The bound R lies above it and is convex. One call of the oracle gives a *cut*: a straight line
-# that touches R and lies nowhere above it. The solver collects such cuts until they describe R well
-# enough around the minimum.
+# If the bias moves away from the solution, the loss changes in steps and has no gradient. The bound R
+# lies above it and is convex. One call of the oracle gives a *cut*: a straight line that touches R and
+# lies nowhere above it. The solver collects such cuts until they approximate R well around the minimum.
 design = augment(X)  # the columns of X, and a column of ones for the bias
 steps = np.linspace(-3, 3, 400)
 scores = [design.matvec(solution.v + np.array([0, 0, step])) for step in steps]

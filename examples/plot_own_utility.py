@@ -1,8 +1,7 @@
 """# Optimize a utility of your own
 
-When the benefit of a hit and the price of a false alarm are known, the measure to optimize is the
-total benefit. It can be given as a formula or as a function of the confusion matrix (tp, fp, fn,
-tn).
+If the benefit of a hit and the price of a false alarm are known, the measure to optimize is the
+total benefit, a formula or function of the confusion matrix (tp, fp, fn, tn).
 """
 
 # %%
@@ -40,7 +39,7 @@ models = {
 }
 
 # %%
-# `score` of a measure takes labels and scores; scores above 0 count as positive.
+# The method `score` of a measure takes labels and scores; scores above 0 count as positive.
 best = 20 * y_test.sum()
 values = {}
 for name, model in models.items():
@@ -49,10 +48,8 @@ for name, model in models.items():
     print(f"trained for {name:8}  C = {model.C_:g}, {found}")
 
 # %%
-# All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more
-# than three standard errors. What differs is the threshold. The classifier for the utility raises the
-# alarm much earlier than the other two, since a missed tumor costs twenty times as much as a false
-# alarm.
+# The main difference is the threshold: the classifier for the utility raises the alarm much earlier
+# than the other two, since a missed tumor costs twenty times as much as a false alarm.
 fig, ax = plt.subplots()
 thresholds = np.linspace(0.005, 0.8, 300)
 probability = models["utility"].predict_proba(X_test)[:, 1]

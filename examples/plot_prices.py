@@ -1,12 +1,11 @@
 """# Money per row
 
-A missed fraud costs its amount, and a call to the customer costs 5. The threshold that saves the
-most money is another one for each payment.
+A missed fraud costs its amount, and a call to the customer costs 5. The best threshold is different
+for each payment.
 """
 
 # %%
-# The payments are simulated: three columns that tell something about fraud, and an amount that is
-# not related to it.
+# The payments are simulated, with three columns that are related to fraud, and an amount that is not.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -24,14 +23,14 @@ model.fit(X[train], fraud[train], cost_fp=5, cost_fn=amount[train])
 print(model.summary())
 
 # %%
-# With the amounts of the new payments, each has its own threshold. `savings` compares with calling
-# every customer or none.
+# Each new payment has a threshold that depends on its amount. `savings` compares with calling every
+# customer or none, whichever is cheaper.
 found = model.savings(X[new], fraud[new], cost_fn=amount[new])
 print(found)
 
 # %%
-# The decision depends on the probability and on the amount. One threshold for all payments, which
-# is used where the amounts are not known, would be a horizontal line.
+# The decision depends on the probability and the amount. The horizontal line is the threshold for all
+# payments, which is used if the amounts are not known.
 probability = model.predict_proba(X[new])[:, 1]
 called = model.predict(X[new], cost_fn=amount[new])
 
@@ -47,7 +46,7 @@ ax.set_title("Which payments are worth a call")
 ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=4, markerscale=3)
 
 # %%
-# The money of three rules on the new payments: the thresholds of the rows save the most.
+# The cost of three rules on the new payments, with the same probabilities:
 prices = model.row_prices(4000, cost_fn=amount[new])
 rules = {
     "call none": np.zeros(4000, bool),

@@ -1,12 +1,12 @@
 """# The highest recall at a given precision
 
-An alarm that is wrong too often is switched off. `recall_at_precision` finds as many positives as
-possible while at least a given share of the alarms is right.
+An alarm that is often wrong is ignored. `recall_at_precision` finds as many positives as possible while
+a given share of the alarms is right.
 """
 
 # %%
-# The task: find the digit 8 with two simple learners, such that at least 90% of the alarms are
-# right. Parameters of a measure are given to `measures.get`.
+# The task is to find the digit 8 with two simple learners, so that at least 90% of the alarms are right.
+# Pass parameters of a measure to `measures.get`.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +22,7 @@ targets = {"F1": "f1", "recall at 90% precision": measures.get("recall_at_precis
 auxiliaries = [("bayes", GaussianNB()), ("logistic", LogisticRegression(C=0.001, max_iter=1000))]
 
 # %%
-# A single split is not enough to judge a constraint, so we use four.
+# A single split is not enough to evaluate a constraint, so we use four.
 points = {name: [] for name in targets}
 for seed in range(4):
     X_train, X_test, y_train, y_test = train_test_split(
@@ -36,9 +36,9 @@ for seed in range(4):
         print(f"split {seed}, trained for {name:24} recall {recall:.3f}  precision {precision:.3f}")
 
 # %%
-# Each line joins the two classifiers of a split. The classifiers for F1 operate well below the
-# floor. The others give up recall to stay above it. Their threshold is the one at which the
-# constraint is expected to hold on new rows; with so few rows, that leaves a margin.
+# Each line joins the two classifiers of a split. The classifiers for F1 are well below the floor. The
+# others give up recall to stay above it, at a threshold at which the constraint is expected to hold on
+# new rows.
 fig, ax = plt.subplots()
 ax.axhspan(0.5, floor, color="C1", alpha=0.12, linewidth=0)
 ax.annotate("precision below the floor", (0.985, floor - 0.01), ha="right", va="top")

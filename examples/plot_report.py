@@ -1,7 +1,7 @@
-"""# A report to hand on
+"""# An HTML report
 
-`capo.report` writes one HTML file about a fitted classifier: its measure, its operating point with
-a slider for the threshold, its auxiliaries and the solver's certificate. The file needs no network.
+`capo.report` describes a fitted classifier in one HTML file: the measure, a slider for the threshold,
+the auxiliaries and the solver's certificate. The file loads nothing from the network.
 """
 
 # %%
@@ -21,14 +21,14 @@ X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=500, random_st
 model = CAPOClassifier("f1", random_state=0).fit(X, y)
 
 # %%
-# The page takes labels and decisions, so that the rows themselves stay where they are.
+# The function needs labels and decisions, not the rows themselves.
 decision = model.decision_function(X_test)
 html = render_report(model, y_test, decision, table_name="digits")
 Path("report.html").write_text(html)
 print(f"{len(html) / 1000:.0f} kB")
 
 # %%
-# This is the file. Move the slider: curves, confusion matrix and values follow.
+# Move the slider to see the curves, the confusion matrix and the rates at other thresholds.
 #
 # <iframe class="embedded" src="report.html" title="The report" loading="lazy"></iframe>
 #
@@ -36,8 +36,7 @@ print(f"{len(html) / 1000:.0f} kB")
 # report.html` writes it.
 
 # %%
-# The plots of the page are also available to matplotlib, as displays in the manner of
-# scikit-learn.
+# The plots are also available in matplotlib, as displays similar to those of scikit-learn.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.2, 1])
 ThresholdDisplay.from_estimator(model, X_test, y_test, ax=left)
 left.set(title="F1 on test rows against the threshold", ylim=(0, 1))

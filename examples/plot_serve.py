@@ -1,11 +1,11 @@
 """# Serve a model with FastAPI
 
-A web service that answers requests with a label and a probability, first with the Python model, then with the
-ONNX file, which needs neither capo nor scikit-learn where it is served.
+A web service that answers requests with a label and a probability, first with the Python model, then with
+ONNX Runtime, which needs neither capo nor scikit-learn on the server.
 """
 
 # %%
-# A model of a table with a category and missing values. It is saved as a model file and as ONNX.
+# A model for a table with a category and missing values, saved as a model file and as ONNX.
 import tempfile
 import time
 from pathlib import Path
@@ -42,8 +42,8 @@ capo.save(model, folder / "fraud.capo")
 (folder / "fraud.onnx").write_bytes(to_onnx(model, table).SerializeToString())
 
 # %%
-# The request is described once. FastAPI checks every request against it, answers bad ones with an error that
-# names the field, and writes the documentation of the service from it. A missing value is `null`.
+# FastAPI checks every request against these classes, answers bad requests with an error that names the
+# field, and documents the service. A missing value is `null`.
 
 
 class Payment(BaseModel):
@@ -62,8 +62,8 @@ class Prediction(BaseModel):
 
 
 # %%
-# The service with the Python model. It is loaded once, when the service starts; a request with many rows is
-# one call of the model, which is far cheaper per row than many requests.
+# The service with the Python model, which is loaded once. Sending many rows in one request is far cheaper
+# than many requests.
 MAX_ROWS = 10_000
 
 
@@ -88,8 +88,8 @@ def predict(payments: list[Payment]) -> list[Prediction]:
 
 
 # %%
-# The service with the ONNX file. `onnx_inputs` prepares the rows as training did; a service without capo
-# makes the same arrays itself, one of shape (n, 1) for each column.
+# The service with the ONNX file. `onnx_inputs` prepares the rows as in training. Without capo, make one
+# array of shape (n, 1) for each column ([inputs](../export.md#inputs)).
 onnx_app = FastAPI(title="Fraud, served by ONNX Runtime")
 session = InferenceSession((folder / "fraud.onnx").read_bytes())
 
@@ -112,7 +112,7 @@ print(onnx_client.post("/predict", json=request).json())
 print(python_client.post("/predict", json=[{"amount": -1, "country": "US"}]).json()["detail"][0]["msg"])
 
 # %%
-# The time of a request, by its number of rows. Most of it is a fixed cost per request.
+# The time of a request for different numbers of rows:
 rows = table.to_dicts()
 rows = [{**each, "age": None if each["age"] != each["age"] else each["age"]} for each in rows]
 sizes = [1, 10, 100, 1000]

@@ -1,8 +1,7 @@
-"""# A threshold that carries over
+"""# Choose the threshold by expected F1
 
-The threshold with the best F1 on the training rows fits their noise. `CAPOClassifier` takes the
-threshold with the best *expected* F1 under calibrated probabilities, which varies less from sample
-to sample.
+The threshold with the best F1 on the training rows fits their noise. `CAPOClassifier` uses the threshold
+with the best *expected* F1 under calibrated probabilities, which varies less between samples.
 """
 
 # %%
@@ -25,9 +24,9 @@ logistic = make_pipeline(StandardScaler(), LogisticRegression())
 f1 = measures.get("f1")
 
 # %%
-# For each sample, both thresholds are chosen on the same out-of-fold scores: the one with the best
-# F1 on the sample (`Measure.threshold`), and the one with the best expected F1 (`threshold_`).
-# `decision_function` is 0 at the latter.
+# For each sample, two thresholds are chosen on the same out-of-fold scores: the one with the best F1 on
+# the sample (`Measure.threshold`), and the one with the best expected F1 (`threshold_`), at which
+# `decision_function` is 0.
 scores = {"best on the sample": [], "best expected": []}
 thresholds = {name: [] for name in scores}
 probabilities, outcomes = [], []
@@ -48,8 +47,8 @@ for name, values in thresholds.items():
     print(f"{name:19} threshold {mean:.3f} ± {std:.3f}, F1 on test rows {np.mean(scores[name]):.4f}")
 
 # %%
-# Left: the thresholds of the sixty samples. Right: the probabilities that the expectation rests on
-# are calibrated; of the rows with a probability of about 0.7, about 70% are positive.
+# Left: the thresholds of the sixty samples. Right: the probabilities are calibrated, so that about 70% of
+# the rows with a probability of about 0.7 are positive.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=[1.2, 1])
 bins = np.linspace(0, 1, 26)
 for name, values in thresholds.items():

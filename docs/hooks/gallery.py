@@ -133,8 +133,8 @@ def _index(examples: list[Example]) -> str:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages, figures and scripts of all examples, and the index."""
     names = [path.stem for path in sorted(EXAMPLES.glob("plot_*.py"))]
-    order = str(config.nav)
-    names.sort(key=lambda name: order.find(f"gallery/{name}.md"))
+    order = str(config.nav).partition("'Gallery'")[2]
+    names.sort(key=lambda name: order.find(f"gallery/{name}.md") % len(order))  # those of other tabs last
     examples = [run_example(name, (EXAMPLES / f"{name}.py").read_text()) for name in names]
     contents: dict[str, str | bytes] = {"index.md": _index(examples)}
     for each in examples:

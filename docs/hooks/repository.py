@@ -13,6 +13,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PAGES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 OUTSIDE_LINK = re.compile(r"\]\(\.\./([^)#]+)\)")
+TABLE_ROW = re.compile(r"^\|.*", flags=re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -23,12 +24,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Copy each linked file that lies outside docs/ into the site, and link to the copy."""
+    """Copy each linked file that lies outside docs/ into the site; keep ``1 ± 2`` in tables on one line."""
     if page.file.src_uri in PAGES:
         markdown = markdown.replace("](docs/", "](")
     for path in OUTSIDE_LINK.findall(markdown):
         if (ROOT / path).is_file() and path not in files.src_uris:
             files.append(_repository_file(path, config))
+    markdown = TABLE_ROW.sub(lambda row: row[0].replace(" ± ", "\u00a0±\u00a0"), markdown)
     return OUTSIDE_LINK.sub(r"](\1)", markdown)
 
 
