@@ -11,7 +11,7 @@ import pytest
 from capo.exceptions import MissingExtraError, TableError
 from capo.io import source
 from capo.io.formats import open_table
-from capo.io.table_schema import ColumnRoles, infer_table_schema
+from capo.io.table_schema import ColumnRoles, infer_features
 
 ROWS = [{"x": 1.5, "town": "Ulm", "y": 0}, {"x": 2, "town": None, "y": 1}, {"town": "Bonn", "y": 0}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -28,8 +28,8 @@ def test_json_lines(name, size, tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(LINES)
     batch = open_table(str(tmp_path / name)).read()
     assert batch.rows["x"].cast(float).to_list() == [1.5, 2.0, None]
-    schema = infer_table_schema(batch, ColumnRoles("y")).schema
-    assert [column.kind.name for column in schema.table.columns] == ["number", "category"]
+    schema = infer_features(batch, ColumnRoles("y"))
+    assert [column.kind.name for column in schema.columns] == ["number", "category"]
 
 
 def test_a_key_that_begins_late_in_json_lines(tmp_path, monkeypatch):

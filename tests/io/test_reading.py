@@ -19,7 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 from capo.exceptions import TableError
 from capo.io import source
 from capo.io.formats import find_preamble, open_table
-from capo.io.table_schema import ColumnRoles, infer_table_schema
+from capo.io.table_schema import ColumnRoles, column_notes, infer_features, infer_table_schema
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
@@ -206,13 +206,16 @@ def test_decimal_commas_are_read_if_the_delimiter_is_another_character(tmp_path)
     path = tmp_path / "t.csv"
     path.write_bytes(b"id;a;b;c;y\n0,100;1,5;1,234;x;0\n1,101;-2;5,678;1,y;1\n")
     batch = open_table(str(path)).read()
-    inference = infer_table_schema(batch, ColumnRoles("y", ids=("id",)))
-    kinds = {column.key: column.kind.name for column in inference.schema.table.columns}
+    roles = ColumnRoles("y", ids=("id",))
+    schema = infer_table_schema(batch, roles, infer_features(batch, roles))
+    kinds = {column.key: column.kind.name for column in schema.table.columns}
     assert kinds == {"a": "number", "b": "number", "c": "category"}
-    found = inference.schema.features(batch)
+    found = schema.features(batch)
     assert found.to_dict(as_series=False) == {"a": [1.5, -2.0], "b": [1.234, 5.678], "c": ["x", "1,y"]}
-    assert inference.schema.id_columns(batch)["id"].to_list() == ["0,100", "1,101"]
-    assert [note for note in inference.notes if "thousands" in note and "'b'" in note]
+    assert schema.id_columns(batch)["id"].to_list() == ["0,100", "1,101"]
+    assert [
+        note for note in column_notes(infer_features(batch, roles)) if "thousands" in note and "'b'" in note
+    ]
 
 
 def test_long_headers_and_file_names_with_wildcards(tmp_path):

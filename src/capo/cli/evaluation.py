@@ -60,9 +60,9 @@ def evaluate(
             raise InvalidInputError(
                 "--cluster is for models of two classes without prices and segments: leave it out."
             )
-        if getattr(loaded.schema, "weight", ""):
+        if loaded.schema.weight:
             raise InvalidInputError("--cluster is for models trained without --weight: leave it out.")
-        if getattr(loaded.schema, "group", ""):
+        if loaded.schema.group:
             console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
         parts = inputs.divide(reader, partition_rows, console)
         with inputs.connect(cluster, console) as client, console.step(f"evaluating on {cluster}"):
@@ -186,7 +186,8 @@ def explain(
             raise InvalidInputError(
                 f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
             )
-    is_labeled = table_rows.has_labels(loaded.schema, batch)
+    columns = getattr(batch.rows, "columns", [""])  # a file in svmlight format has labels
+    is_labeled = all(name in columns for name in loaded.schema.label_columns)
     if not is_labeled and not rows:
         raise InvalidInputError(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "

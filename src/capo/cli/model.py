@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,14 +46,15 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.table_schema import ColumnRoles
+    from ..io.table_schema import ColumnRoles, column_notes, infer_features
 
     reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
-        features, notes, findings = _inspect_columns(batch, roles, console)
-    for note in [*notes, *(finding.message for finding in findings)]:
+        features = infer_features(batch, roles)
+        findings = _find_misleading_data(batch, roles, features, console) if target else []
+    for note in [*column_notes(features), *(finding.message for finding in findings)]:
         console.note(note)
     if output is not None:
         write_output(_format_column_types(features, reader.name).encode(), output, console)
@@ -82,31 +82,24 @@ def inspect(
     )
 
 
-def _inspect_columns(
-    batch: Batch, roles: ColumnRoles, console: options.Output
-) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
-    """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
+def _find_misleading_data(
+    batch: Batch, roles: ColumnRoles, features: FeatureSchema, console: options.Output
+) -> list[DataFinding]:
+    """What may mislead in training for the target; none, with a note, if a model cannot be trained."""
     import numpy as np
 
-    from ..io.table_schema import TableSchema, infer_features, infer_table_schema
+    from ..io.table_schema import infer_table_schema
     from ..tables.checks import check_data
 
-    if roles.target:
-        roles.check(batch.frame.columns)
-        try:
-            inference = infer_table_schema(batch, roles)
-            schema = inference.schema
-            labels, X = schema.labels(batch), schema.features(batch)
-        except InvalidInputError as error:
-            console.note(f"A model cannot be trained on this table: {error}")
-        else:
-            assert isinstance(schema, TableSchema)
-            classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-            main_class = 1 if len(classes) == 2 else int(counts.argmax())
-            findings = check_data(X, codes == main_class, schema.table.parsed, target=roles.target)
-            assert inference.features is not None
-            return inference.features, inference.notes, findings
-    return *infer_features(batch, roles), []
+    try:
+        schema = infer_table_schema(batch, roles, features)
+        labels, X = schema.labels(batch), schema.features(batch)
+    except InvalidInputError as error:
+        console.note(f"A model cannot be trained on this table: {error}")
+        return []
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    main_class = 1 if len(classes) == 2 else int(counts.argmax())
+    return check_data(X, codes == main_class, schema.table.parsed, target=roles.target)
 
 
 def _format_column_types(features: FeatureSchema, table_name: str) -> str:

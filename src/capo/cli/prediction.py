@@ -200,13 +200,9 @@ def guarantee(
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
-        X, y, weight = (
-            rows.read_features(loaded, batch, segments),
-            schema.labels(batch),
-            schema.weights(batch),
-        )
-        groups = schema.groups(batch)
-    if segments is not None and segments == getattr(schema, "target", None):
+        X = rows.read_features(loaded, batch, segments)
+        y, weight, groups = schema.labels(batch), schema.weights(batch), schema.groups(batch)
+    if segments is not None and segments == schema.target:
         raise InvalidInputError(f"--segments must not be the target: got {segments!r}.")
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(

@@ -28,8 +28,8 @@ from ..exceptions import InvalidInputError, ModelFileError
 from ..io import table_schema
 from ..io.formats import TableReader
 from ..io.parts import TablePart
-from ..io.source import Batch, SparseRows
-from ..io.table_schema import LabelMatrixSchema, PriceColumns, Schema, TableSchema
+from ..io.source import Batch
+from ..io.table_schema import PriceSources, TableSchema
 from ..learning.folds import TimeFolds
 from ..tables.checks import segment_names
 from ..tables.kinds import BooleanKind
@@ -78,7 +78,7 @@ def write_trained_model(
     model: CAPOClassifier,
     summary: inspection.Summary,
     output: Path,
-    schema: Schema,
+    schema: TableSchema,
     training: dict[str, Any],
     console: Console,
 ) -> None:
@@ -114,30 +114,32 @@ def read_features(loaded: LoadedModel, batch: Batch, column: str | None = None) 
     return X.with_columns(batch.frame[column])
 
 
-def price_columns(loaded: LoadedModel) -> PriceColumns:
-    """The columns of prices that the model was trained with."""
-    try:
-        return PriceColumns.from_dict(loaded.manifest.training.get("prices"))
-    except ValueError as error:
-        raise ModelFileError(f"the model file does not tell the columns of its prices: {error}.") from error
+def price_sources(loaded: LoadedModel) -> PriceSources:
+    """The columns of prices, or the numbers, that the model was trained with."""
+    sources = loaded.manifest.training.get("prices")
+    if not isinstance(sources, dict) or not all(
+        name in decisions.ROW_PRICE_NAMES and isinstance(source, str | float)
+        for name, source in sources.items()
+    ):
+        raise ModelFileError("the model file does not tell the columns of its prices.")
+    return sources
 
 
 def read_prices(loaded: LoadedModel, batch: Batch, *, is_needed: bool = False) -> RowPrices | None:
     """The prices of a batch; None if they are not needed and the table does not have all of them."""
-    columns = price_columns(loaded)
-    if not is_needed and columns.missing_columns(batch):
+    sources = price_sources(loaded)
+    if not is_needed and table_schema.missing_price_columns(sources, batch):
         return None
-    return loaded.model.row_prices(len(batch), **columns.read(batch, loaded.schema))
+    prices = table_schema.read_prices(sources, batch, loaded.schema.table)
+    return loaded.model.row_prices(len(batch), **prices)
 
 
 def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
     """A note if a table does not have the prices that a model was trained with."""
     if not is_priced(loaded.model):
         return []
-    missing = price_columns(loaded).missing_columns(batch)
-    if not missing or missing[0] in (
-        loaded.schema.feature_names or ()
-    ):  # a table without a feature is refused
+    missing = table_schema.missing_price_columns(price_sources(loaded), batch)
+    if not missing or missing[0] in loaded.schema.table.names:  # a table without a feature is refused
         return []
     return [
         f"The table has no column {missing[0]!r} with prices: one threshold, "
@@ -213,7 +215,7 @@ def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
     if model.target_type_ == "multiclass":
         return {"label": model.classes_[model.decision_.decide(probabilities)], **columns}
     predicted = model.predict(features)
-    if isinstance(schema, LabelMatrixSchema) and schema.separator:
+    if schema.separator:
         texts = [schema.separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
         return {"labels": texts, **columns}
     return {**{name: predicted[:, k] for k, name in enumerate(names)}, **columns}
@@ -452,7 +454,7 @@ def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = T
     outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
     column = model.guarantee_.column if model.guarantee_ else ""
     segments = segment_names(X, column) if column else None
-    weight, groups = schema.weights(batch), schema.known_groups(batch)
+    weight, groups = schema.weights(batch), schema.groups(batch, is_needed=False)
     return LabeledOutputs(X, y, outputs, weight, groups, prices, segments)
 
 
@@ -516,10 +518,8 @@ def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -
 
 def as_in_file(values: dict[str, str], loaded: LoadedModel, batch: Batch, position: int) -> dict[str, str]:
     """The values of a row as the file has them, where they are not plain numbers: ``No`` and not 0."""
-    written = []
-    if isinstance(loaded.schema, TableSchema):
-        columns = loaded.schema.table.take(values).columns
-        written = [column.key for column in columns if column.kind != NumberKind()]
+    columns = loaded.schema.table.take(values).columns
+    written = [column.key for column in columns if column.kind != NumberKind()]
     raw = batch.frame.select(written).row(position, named=True) if written else {}
     texts = {name: str(each)[:MAX_VALUE_LENGTH] for name, each in raw.items() if each is not None}
     return {**values, **texts}
@@ -549,16 +549,6 @@ def read_comparison(path: Path, loaded: LoadedModel) -> inspection.Comparison:
             "--json' on the model's training table, with the options of its 'capo fit'."
         )
     return comparison
-
-
-def has_labels(schema: Schema, batch: Batch) -> bool:
-    """Whether a table has the columns of the labels; predictions of new rows can be explained without."""
-    if isinstance(batch.rows, SparseRows):
-        return True
-    names = [getattr(schema, "target", "")]
-    if isinstance(schema, LabelMatrixSchema) and not schema.separator:
-        names = list(schema.label_names)
-    return all(name in batch.frame.columns for name in names)
 
 
 def explain_predictions(
@@ -609,9 +599,9 @@ def explain_columns(
         if folds is not None:
             raise InvalidInputError("--folds cannot train a model with prices again: leave it out.")
         console.note("The model has prices: their means and one threshold are used for all rows.")
-    groups = (
-        schema.groups(batch) if folds else inputs.join_groups([schema.known_groups(batch)], loaded, console)
-    )
+    groups = schema.groups(batch, is_needed=folds is not None)
+    if folds is None:
+        groups = inputs.join_groups([groups], loaded, console)
     with console.step("explaining") as step:
         found = inspection.importance(
             model,
@@ -627,8 +617,7 @@ def explain_columns(
         )
     for effect in found.effects:
         name = effect.columns[0]
-        columns_of_effect = schema.table.take([name]).columns if isinstance(schema, TableSchema) else ()
-        if any(isinstance(column.kind, BooleanKind) for column in columns_of_effect):
+        if any(isinstance(column.kind, BooleanKind) for column in schema.table.take([name]).columns):
             spelled = pl.DataFrame({"code": X[name], "text": batch.frame[name].cast(pl.String)}).drop_nulls()
             texts = {f"{code:g}": text for code, text in spelled.unique("code", keep="first").iter_rows()}
             effect.points[:] = [replace(each, values=texts[each.values]) for each in effect.points]
