@@ -15,7 +15,7 @@ import typer
 
 from ..exceptions import InvalidInputError, list_labels
 from . import options
-from .console import check_file_ending, check_output, count, ignore_broken_pipe, printable, write_output
+from .console import check_file_ending, check_output, count, printable, write_output
 from .options import column_option, output_option
 
 if TYPE_CHECKING:
@@ -287,31 +287,20 @@ def demo() -> None:
     The data comes with scikit-learn.
       capo demo
     """
-    with ignore_broken_pipe():
-        splits = [split_digits(seed) for seed in range(N_SPLITS)]
-        _compare_on_digits(splits)
-        typer.echo(_DEMO_NEXT_STEPS, nl=False)
-
-
-def split_digits(seed: int) -> list[Any]:
-    """Training and test rows of the digits, and whether each is one of 3, 8 and 9."""
     import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
-
-    X, digit = load_digits(return_X_y=True)
-    positive = np.isin(digit, (3, 8, 9))
-    return train_test_split(X, positive, train_size=N_TRAINING_ROWS, random_state=seed, stratify=digit)
-
-
-def _compare_on_digits(splits: list[list[Any]]) -> None:
-    """Write a line for each measure as soon as it is there, and the summary of the first model."""
-    import numpy as np
 
     from .. import measures
     from ..estimators import CAPOClassifier
     from ..inspection import METHODS, ComparedRows, compare_on_fold
 
+    X_all, digit = load_digits(return_X_y=True)
+    positive = np.isin(digit, (3, 8, 9))
+    splits = [
+        train_test_split(X_all, positive, train_size=N_TRAINING_ROWS, random_state=seed, stratify=digit)
+        for seed in range(N_SPLITS)
+    ]
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
     first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
@@ -331,3 +320,4 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
             typer.echo(f"{measure.label:<34}{cells}{seconds:>9.1f}\n", nl=False)
     typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
+    typer.echo(_DEMO_NEXT_STEPS, nl=False)
