@@ -186,8 +186,8 @@ def explain(
             raise InvalidInputError(
                 f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
             )
-    columns = getattr(batch.rows, "columns", [""])  # a file in svmlight format has labels
-    is_labeled = all(name in columns for name in loaded.schema.label_columns)
+    names = getattr(batch.rows, "columns", [""])  # a file in svmlight format has labels
+    is_labeled = all(name in names for name in loaded.schema.label_columns)
     if not is_labeled and not rows:
         raise InvalidInputError(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
