@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo.exceptions import InvalidInputError
-from capo.io.formats import open_table
+from capo.io.formats import TableReader
 from capo.io.source import SparseRows
 from capo.io.table_schema import ColumnRoles, TableSchema, infer_features, infer_table_schema
 from capo.tables.schema import FeatureSchema
@@ -29,7 +29,7 @@ def test_mutated_files_are_tables_or_raise_input_errors(data, name, tmp_path_fac
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(data)
     try:
-        batch = open_table(str(path)).read()
+        batch = TableReader(str(path)).read()
         if isinstance(batch.rows, SparseRows):
             schema = TableSchema(FeatureSchema(()), batch.rows.X.shape[1])
         else:
@@ -40,5 +40,5 @@ def test_mutated_files_are_tables_or_raise_input_errors(data, name, tmp_path_fac
         return
     assert X.shape == (len(batch), schema.n_features)
     assert len(y) == len(batch) > 0
-    again = open_table(str(path)).read()
+    again = TableReader(str(path)).read()
     assert len(again) == len(batch)

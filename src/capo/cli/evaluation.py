@@ -180,7 +180,7 @@ def explain(
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
-        X = table_rows.read_features(loaded, batch)
+        X = loaded.schema.features(batch)
     for row in rows or ():
         if not 1 <= row <= len(batch):
             raise InvalidInputError(

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -62,6 +63,8 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
     model.schema_ = model.column_kinds = schema.table.parsed
+    if model.guarantee_ is not None:
+        schema = replace(schema, segments=model.guarantee_.column)
     return LoadedModel(model, manifest, schema)
 
 

@@ -15,7 +15,7 @@ import typer
 
 from ..exceptions import InvalidInputError, list_labels
 from . import options
-from .console import check_file_ending, check_output, count, printable, write_output
+from .console import check_file_ending, check_output, count, ignore_broken_pipe, printable, write_output
 from .options import column_option, output_option
 
 if TYPE_CHECKING:
@@ -304,9 +304,10 @@ def demo() -> None:
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
     first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
-    typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
     summary = None
-    with tempfile.TemporaryDirectory() as memory:  # keeps the auxiliaries of a split for the next measure
+    # The folder keeps the auxiliaries of a split for the next measure.
+    with ignore_broken_pipe(), tempfile.TemporaryDirectory() as memory:
+        typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
         for name, parameters in DEMO_MEASURES.items():
             measure, scores, seconds = measures.get(name, **parameters), [], 0.0
             for seed, (X, X_test, y, y_test) in enumerate(splits):
@@ -319,5 +320,5 @@ def demo() -> None:
             mean = np.mean(scores, axis=0)
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
             typer.echo(f"{measure.label:<34}{cells}{seconds:>9.1f}\n", nl=False)
-    typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
-    typer.echo(_DEMO_NEXT_STEPS, nl=False)
+        typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
+        typer.echo(_DEMO_NEXT_STEPS, nl=False)

@@ -104,16 +104,6 @@ def write_trained_model(
     console.result(summary, data)
 
 
-def read_features(loaded: LoadedModel, batch: Batch, column: str | None = None) -> Any:
-    """The features of a batch, and the column of segments, by default that of the model's guarantee."""
-    X, found = loaded.schema.features(batch), loaded.model.guarantee_
-    column = (found.column if found else "") if column is None else column
-    if not column or column in getattr(X, "columns", ()):
-        return X
-    table_schema.require_column(column, batch.frame.columns, "segments")
-    return X.with_columns(batch.frame[column])
-
-
 def price_sources(loaded: LoadedModel) -> PriceSources:
     """The columns of prices, or the numbers, that the model was trained with."""
     sources = loaded.manifest.training.get("prices")
@@ -168,7 +158,7 @@ class PredictedRows(NamedTuple):
 
 def predict_batch(loaded: LoadedModel, batch: Batch) -> PredictedRows:
     """Predict the rows of a batch."""
-    model, features, log_odds = loaded.model, read_features(loaded, batch), None
+    model, features, log_odds = loaded.model, loaded.schema.features(batch), None
     if model.target_type_ == "binary":
         log_odds = model.log_odds(features)
         columns = _binary_columns(loaded, batch, features, log_odds)
@@ -445,15 +435,14 @@ class LabeledOutputs(NamedTuple):
 def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = True) -> LabeledOutputs:
     """Apply a model to labeled rows."""
     schema, model, prices = loaded.schema, loaded.model, None
-    X, y = read_features(loaded, batch), np.asarray(schema.labels(batch))
+    X, y = schema.features(batch), np.asarray(schema.labels(batch))
     if model.target_type_ == "binary":
         y = positive_mask(y, model.label_pair)
     if is_priced(model):
         prices = read_prices(loaded, batch, is_needed=needs_prices)
     methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
     outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
-    column = model.guarantee_.column if model.guarantee_ else ""
-    segments = segment_names(X, column) if column else None
+    segments = segment_names(X, schema.segments) if schema.segments else None
     weight, groups = schema.weights(batch), schema.groups(batch, is_needed=False)
     return LabeledOutputs(X, y, outputs, weight, groups, prices, segments)
 
@@ -465,22 +454,15 @@ def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Cons
         for batch in table.batches(inputs.BATCH_SIZE):
             parts.append(predict_labeled(loaded, batch)._replace(X=None))
             step.progress(count(batch.first_row + len(batch) - 1, "row"))
-    first, prices = parts[0], None
-    if first.prices is not None:
-        columns = {
-            name: np.concatenate([getattr(each.prices, name) for each in parts])
-            for name in decisions.ROW_PRICE_NAMES
-        }
-        prices = replace(first.prices, **columns)
-    return LabeledOutputs(
-        None,
-        np.concatenate([each.y for each in parts]),
-        np.concatenate([each.outputs for each in parts]),
-        None if first.weight is None else np.concatenate([each.weight for each in parts]),
-        inputs.join_groups([each.groups for each in parts], loaded, console),
-        prices,
-        None if first.segments is None else np.concatenate([each.segments for each in parts]),
-    )
+    groups = inputs.join_groups([each.groups for each in parts], loaded, console)
+    joined, prices = parts[0]._replace(groups=groups), parts[0].prices
+    names = [name for name in ("y", "outputs", "weight", "segments") if getattr(joined, name) is not None]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+    if prices is not None:
+        names = list(decisions.ROW_PRICE_NAMES)
+        columns = {name: np.concatenate([getattr(each.prices, name) for each in parts]) for name in names}
+        arrays["prices"] = replace(prices, **columns)
+    return joined._replace(**arrays)
 
 
 def evaluate_rows(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from . import options
@@ -113,7 +114,7 @@ def refit(
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
-        batch, schema = reader.read(), loaded.schema
+        batch, schema = reader.read(), replace(loaded.schema, segments="")
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups = schema.groups(batch)
         params: dict[str, Any] = {} if groups is None else {"groups": groups}

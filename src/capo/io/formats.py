@@ -56,7 +56,7 @@ class TableReader:
     format : {"csv", "parquet", "feather", "json", "jsonl", "excel", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional
-        The delimiter of a CSV file; by default it is detected from the header.
+        The delimiter of a CSV file, or "tab"; by default it is detected from the header.
     encoding : str, optional
         The encoding of a CSV file, by default UTF-8.
     sheet : str, optional
@@ -68,6 +68,18 @@ class TableReader:
     delimiter: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None:
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter)
+            if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\n\r':
+                raise TableError(
+                    "the delimiter must be a single ASCII character such as ',' or ';', or 'tab': got "
+                    f"{delimiter!r}."
+                )
+            object.__setattr__(self, "delimiter", delimiter)
+        if self.format is not None and self.format not in FORMATS:
+            raise TableError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}.")
 
     @property
     def name(self) -> str:
@@ -131,26 +143,6 @@ class TableReader:
     def read(self) -> Batch:
         """Read all rows."""
         return source.concat_batches(self.batches())
-
-
-def open_table(
-    path: str,
-    format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-) -> TableReader:
-    """Check the settings, and return a reader of the file."""
-    if delimiter is not None:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\n\r':
-            raise TableError(
-                "the delimiter must be a single ASCII character such as ',' or ';', or 'tab': got "
-                f"{delimiter!r}."
-            )
-    if format is not None and format not in FORMATS:
-        raise TableError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}.")
-    return TableReader(path, format, delimiter, encoding, sheet)
 
 
 def detect_format(name: str, stem: str, head: bytes) -> str:

@@ -365,9 +365,16 @@ _TAGS: dict[type[Any], str] = {
     **dict.fromkeys((OrderedDict, defaultdict), "dict"),
     **dict.fromkeys(_SPARSE_CLASSES.values(), "sparse"),
     **dict.fromkeys(LOSSES.values(), "loss"),
-    Bunch: "bunch", BSpline: "spline", np.ma.MaskedArray: "masked_array", np.memmap: "transposed",
-    Formula: "formula", FunctionMeasure: "function_measure", Tree: "tree", TreePredictor: "predictor",
-    np.random.Generator: "generator", np.random.RandomState: "random_state",
+    Bunch: "bunch",
+    BSpline: "spline",
+    np.ma.MaskedArray: "masked_array",
+    np.memmap: "transposed",
+    Formula: "formula",
+    FunctionMeasure: "function_measure",
+    Tree: "tree",
+    TreePredictor: "predictor",
+    np.random.Generator: "generator",
+    np.random.RandomState: "random_state",
 }
 
 

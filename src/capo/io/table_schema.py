@@ -209,6 +209,8 @@ class TableSchema:
         The labels if a row may have several: columns of the table, or the values in the target column.
     separator : str
         The text between the labels in the target column; empty if each label has a column.
+    segments : str
+        The column of the segments that have thresholds of their own; empty if there is none.
     """
 
     table: FeatureSchema
@@ -220,6 +222,7 @@ class TableSchema:
     label_kind: LabelKind = "text"
     label_names: tuple[str, ...] = ()
     separator: str = ""
+    segments: str = ""
 
     @property
     def label_columns(self) -> list[str]:
@@ -227,7 +230,7 @@ class TableSchema:
         return list(self.label_names) if self.label_names and not self.separator else [self.target]
 
     def features(self, batch: Batch) -> Any:
-        """Parse the columns of a batch; the types do not depend on the file."""
+        """Parse the columns of a batch; the types do not depend on the file. The segments are added."""
         if not self.table.columns:
             return batch.sparse_rows.resize_features(self.n_features)
         roles = {self.target, self.weight, self.group, *self.ids} - {*self.table.names}
@@ -240,7 +243,11 @@ class TableSchema:
         parsed = self.table.parse(frame, first_row=batch.first_row)
         check_numbers(parsed, first_row=batch.first_row)
         categories = [column.key for column in self.table.of_role("category")]
-        return parsed.with_columns(pl.col(categories).cast(pl.Categorical))
+        parsed = parsed.with_columns(pl.col(categories).cast(pl.Categorical))
+        if not self.segments or self.segments in parsed.columns:
+            return parsed
+        require_column(self.segments, batch.frame.columns, "segments")
+        return parsed.with_columns(batch.frame[self.segments])
 
     def labels(self, batch: Batch) -> Any:
         """Read the labels of a batch, none of which may be missing; a data frame if rows have several."""
@@ -318,7 +325,7 @@ class TableSchema:
         """Return one row with the columns and data types of `features`."""
         if not self.table.columns:
             return np.zeros((1, self.n_features))
-        return self.features(
+        return replace(self, segments="").features(
             Batch(pl.DataFrame(schema=dict.fromkeys(self.table.names, pl.String)).clear(1), 1)
         )
 
