@@ -1,9 +1,9 @@
 """``capo inspect``, ``show``, ``export``, ``measures`` and ``demo``: tables, model files and measures."""
-# Commands import what they need when they run, so that the help is fast.
-# ruff: noqa: PLC0415, D301
 
 from __future__ import annotations
 
+# Commands import what they need when they run, so that the help is fast.
+# ruff: noqa: PLC0415, D301
 import json
 import tempfile
 import time

@@ -2,8 +2,6 @@
 # Commands import what they need when they run, so that the help is fast.
 # ruff: noqa: PLC0415, D301
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial

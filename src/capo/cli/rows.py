@@ -1,7 +1,5 @@
 """The rows of a table with a model's outputs: predicted and written, or labeled, evaluated and explained."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

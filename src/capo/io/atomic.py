@@ -1,7 +1,5 @@
 """Atomic writes: a file is either written completely or left as it was."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

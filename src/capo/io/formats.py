@@ -4,8 +4,6 @@ The first line of a CSV file holds the names of the columns; a title and comment
 keys of nested objects are columns such as ``user.age``.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import glob

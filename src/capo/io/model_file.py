@@ -1,7 +1,5 @@
 """The manifest of a model file: a description of its model, readable without opening the model."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

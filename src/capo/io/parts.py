@@ -4,8 +4,6 @@ The rows of a Parquet file are found by its metadata. Those of a CSV file are fo
 bytes, which keeps only the positions at which parts start. Other files are not divided.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 from collections.abc import Sequence

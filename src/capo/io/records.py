@@ -40,8 +40,6 @@ node is checked before an object is made of it: the class is one of these, the o
 and fields of its class, and no attribute takes the place of a method.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -6,8 +6,6 @@ not of the column's kind, is an error; numbers in a column of categories are con
 that was not in the training table is passed on, and the model treats it as missing.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import warnings
