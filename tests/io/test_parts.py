@@ -149,8 +149,8 @@ def test_the_size_of_a_table_is_estimated_from_its_first_rows(suffix, tmp_path, 
     for path in (tmp_path, tmp_path / f"b.{suffix}"):
         table = TableReader(str(path))
         rows, found = table.read().frame, estimate_size(table)
-        assert found.n_rows == pytest.approx(len(rows), rel=0.1)
-        assert found.n_bytes == pytest.approx(rows.estimated_size(), rel=0.2)
+        assert found[0] == pytest.approx(len(rows), rel=0.1)
+        assert found[1] == pytest.approx(rows.estimated_size(), rel=0.2)
 
 
 def test_a_single_file_that_cannot_be_divided_has_no_estimate(tmp_path):

@@ -585,7 +585,8 @@ def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
         return ""
     names = {auxiliaries} if isinstance(auxiliaries, str) else set(auxiliaries)
     per_row = FOREST_BYTES_PER_ROW if names & FORESTS else 0
-    needed, available = N_TABLE_COPIES * size.n_bytes + per_row * size.n_rows, available_memory()
+    (n_rows, n_bytes), available = size, available_memory()
+    needed = N_TABLE_COPIES * n_bytes + per_row * n_rows
     if needed <= available:
         return ""
     return (

@@ -177,15 +177,8 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
     return parts
 
 
-class TableSize(NamedTuple):
-    """The number of rows, and the bytes of their values in memory."""
-
-    n_rows: int
-    n_bytes: int
-
-
-def estimate_size(table: TableReader) -> TableSize | None:
-    """Estimate the size of a table from the first rows of its largest file.
+def estimate_size(table: TableReader) -> tuple[int, int] | None:
+    """Estimate the rows of a table, and the bytes of their values, from the first rows of its largest file.
 
     None if that is not a Parquet file or a CSV file that is not compressed, which can be read in parts.
     """
@@ -200,4 +193,4 @@ def estimate_size(table: TableReader) -> TableSize | None:
     if format == "parquet":
         n_read = sizes[largest] * len(batch) / formats.count_parquet(ByteSource(largest))[0]
     n_batches = sum(sizes.values()) / n_read
-    return TableSize(int(n_batches * len(batch)), int(n_batches * batch.frame.estimated_size()))
+    return int(n_batches * len(batch)), int(n_batches * batch.frame.estimated_size())
