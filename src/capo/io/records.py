@@ -104,14 +104,7 @@ PRIVATE_CLASSES: dict[str, type[Any]] = {
     "sklearn.CalibratedClassifier": CalibratedClassifier,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    each.__name__: each
-    for each in (
-        check_array,
-        class_separation,
-        clip_standardized,
-        f_classif,
-        to_dense,
-    )
+    each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
 }
 #: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
 #: which may contain code, and settings of processes and of the screen.

@@ -373,18 +373,17 @@ def schema_from_manifest(
     values: dict[str, Any], like: dict[str, Any], features: FeatureSchema
 ) -> TableSchema:
     """Restore the schema of a model's tables, which `like` describes but for `ROLES`."""
-    roles = {name: values.get(name) for name in ROLES if name in like}
-    if {**values, **{name: like[name] for name in roles}} != like:
+    defaults = {name: like[name] for name in ROLES if name in like}
+    if {**values, **defaults} != like:
         raise ValueError("the model's columns do not match its schema")
-    for name, value in roles.items():
-        if not isinstance(value, type(like[name])) or not all(isinstance(each, str) for each in value):
-            raise ValueError(f"{name!r} is not valid in its schema")
-    known = {
-        name: tuple(each) if isinstance(each, list) else each for name, each in {**like, **roles}.items()
-    }
-    left_out = "kind", "columns", "n_features"
-    fields: dict[str, Any] = {name: each for name, each in known.items() if name not in left_out}
-    return TableSchema(features, like.get("n_features", len(features.columns)), **fields)
+    roles = {name: values.get(name) for name in defaults}
+    return TableSchema(
+        features,
+        like.get("n_features", len(features.columns)),
+        label_kind=like.get("label_kind", "text"),
+        label_names=tuple(like.get("label_names", ())),
+        **column_kinds.read_fields(roles, defaults, "the fields of its schema"),
+    )
 
 
 #: Text columns of a table, at most.
