@@ -10,15 +10,15 @@ import pytest
 
 from capo.exceptions import MissingExtraError, TableError
 from capo.io import source
-from capo.io.formats import open_table
-from capo.io.table_schema import ColumnRoles, infer_table_schema
+from capo.io.formats import TableReader
+from capo.io.table_schema import ColumnRoles, infer_features
 
 ROWS = [{"x": 1.5, "town": "Ulm", "y": 0}, {"x": 2, "town": None, "y": 1}, {"town": "Bonn", "y": 0}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 
 
 def read(path, **options):
-    return open_table(str(path), **options).read().rows
+    return TableReader(str(path), **options).read().rows
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.txt", "t"])
@@ -26,10 +26,10 @@ def read(path, **options):
 def test_json_lines(name, size, tmp_path, monkeypatch):
     monkeypatch.setattr(source, "BLOCK_SIZE", size)
     (tmp_path / name).write_bytes(LINES)
-    batch = open_table(str(tmp_path / name)).read()
+    batch = TableReader(str(tmp_path / name)).read()
     assert batch.rows["x"].cast(float).to_list() == [1.5, 2.0, None]
-    schema = infer_table_schema(batch, ColumnRoles("y")).schema
-    assert [column.kind.name for column in schema.table.columns] == ["number", "category"]
+    schema = infer_features(batch, ColumnRoles("y"))
+    assert [column.kind.name for column in schema.columns] == ["number", "category"]
 
 
 def test_a_key_that_begins_late_in_json_lines(tmp_path, monkeypatch):
@@ -159,7 +159,7 @@ def _has_excel():
 def test_several_files_are_read_as_one(tmp_path):
     for number, part in enumerate(["a,b\n1,x\n2,y\n", "b,a\nz,3\n"]):
         (tmp_path / f"part-{number}.csv").write_text(part)
-    reader = open_table(str(tmp_path / "part-*.csv"))
+    reader = TableReader(str(tmp_path / "part-*.csv"))
     assert reader.read().rows.rows() == [("1", "x"), ("2", "y"), ("3", "z")]
     assert [batch.first_row for batch in reader.batches()] == [1, 3]
     assert len(reader.paths) == 2

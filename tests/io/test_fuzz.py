@@ -1,4 +1,4 @@
-"""Mutated files: each is read as a table or raises a TableError."""
+"""Mutated files: each is read as a table or raises an error about the input."""
 
 import numpy as np
 import polars as pl
@@ -6,10 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capo.exceptions import TableError
-from capo.io.formats import open_table
+from capo.exceptions import InvalidInputError
+from capo.io.formats import TableReader
 from capo.io.source import SparseRows
-from capo.io.table_schema import ColumnRoles, SparseSchema, infer_table_schema
+from capo.io.table_schema import ColumnRoles, TableSchema, infer_features, infer_table_schema
+from capo.tables.schema import FeatureSchema
 
 from ..strategies import mutated
 
@@ -24,21 +25,20 @@ FILES = st.one_of(mutated(FRAME.write_csv().encode()), mutated(LINES.encode()))
 
 @settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=FILES, name=st.sampled_from(["t.csv", "t", "t.svm", "t.tsv"]))
-def test_mutated_files_are_tables_or_raise_table_errors(data, name, tmp_path_factory):
+def test_mutated_files_are_tables_or_raise_input_errors(data, name, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(data)
     try:
-        batch = open_table(str(path)).read()
-        sparse = isinstance(batch.rows, SparseRows)
-        schema = (
-            SparseSchema(batch.rows.X.shape[1])
-            if sparse
-            else infer_table_schema(batch, ColumnRoles(batch.rows.columns[-1])).schema
-        )
+        batch = TableReader(str(path)).read()
+        if isinstance(batch.rows, SparseRows):
+            schema = TableSchema(FeatureSchema(()), batch.rows.X.shape[1])
+        else:
+            roles = ColumnRoles(batch.rows.columns[-1])
+            schema = infer_table_schema(batch, roles, infer_features(batch, roles))
         X, y = schema.features(batch), schema.labels(batch)
-    except TableError:
+    except InvalidInputError:
         return
     assert X.shape == (len(batch), schema.n_features)
     assert len(y) == len(batch) > 0
-    again = open_table(str(path)).read()
+    again = TableReader(str(path)).read()
     assert len(again) == len(batch)

@@ -18,14 +18,14 @@ from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
 from capo.io import source
-from capo.io.formats import find_preamble, open_table
-from capo.io.table_schema import ColumnRoles, infer_table_schema
+from capo.io.formats import TableReader, find_preamble
+from capo.io.table_schema import ColumnRoles, column_notes, infer_features, infer_table_schema
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
 
 def read(path, **options):
-    return open_table(str(path), **options).read().rows
+    return TableReader(str(path), **options).read().rows
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_parquet_keeps_its_types_and_is_read_in_batches(tmp_path, monkeypatch):
     (tmp_path / "t.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read(tmp_path / "t.gz").equals(frame)
     monkeypatch.setattr("capo.io.formats.PARQUET_BATCH_SIZE", 20)
-    batches = list(open_table(str(path)).batches())
+    batches = list(TableReader(str(path)).batches())
     assert [batch.first_row for batch in batches] == np.cumsum([1, *map(len, batches)])[:-1].tolist()
     assert sum(map(len, batches)) == 50
 
@@ -132,7 +132,7 @@ def test_svmlight_in_blocks_is_the_whole_file(tmp_path, small_blocks):
 def test_batches_are_split_in_order(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b"".join(b"%d,x\n" % i for i in range(25)))
-    parts = list(open_table(str(path)).read().split(10))
+    parts = list(TableReader(str(path)).read().split(10))
     assert [(part.first_row, len(part)) for part in parts] == [(1, 10), (11, 10), (21, 5)]
     assert [int(v) for part in parts for v in part.rows["a"]] == list(range(25))
 
@@ -205,14 +205,17 @@ def test_files_that_cannot_be_opened_raise_an_error(tmp_path):
 def test_decimal_commas_are_read_if_the_delimiter_is_another_character(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"id;a;b;c;y\n0,100;1,5;1,234;x;0\n1,101;-2;5,678;1,y;1\n")
-    batch = open_table(str(path)).read()
-    inference = infer_table_schema(batch, ColumnRoles("y", ids=("id",)))
-    kinds = {column.key: column.kind.name for column in inference.schema.table.columns}
+    batch = TableReader(str(path)).read()
+    roles = ColumnRoles("y", ids=("id",))
+    schema = infer_table_schema(batch, roles, infer_features(batch, roles))
+    kinds = {column.key: column.kind.name for column in schema.table.columns}
     assert kinds == {"a": "number", "b": "number", "c": "category"}
-    found = inference.schema.features(batch)
+    found = schema.features(batch)
     assert found.to_dict(as_series=False) == {"a": [1.5, -2.0], "b": [1.234, 5.678], "c": ["x", "1,y"]}
-    assert inference.schema.id_columns(batch)["id"].to_list() == ["0,100", "1,101"]
-    assert [note for note in inference.notes if "thousands" in note and "'b'" in note]
+    assert schema.id_columns(batch)["id"].to_list() == ["0,100", "1,101"]
+    assert [
+        note for note in column_notes(infer_features(batch, roles)) if "thousands" in note and "'b'" in note
+    ]
 
 
 def test_long_headers_and_file_names_with_wildcards(tmp_path):
@@ -250,16 +253,16 @@ def test_a_folder_stands_for_its_tables_and_files_without_rows_are_skipped(tmp_p
         (tmp_path / name).write_text(text)
     for name in ("_SUCCESS", ".hidden.csv", "notes.txt"):
         (tmp_path / name).write_text("no table")
-    batch = open_table(str(tmp_path)).read()
+    batch = TableReader(str(tmp_path)).read()
     assert batch.frame.rows() == [("1", "2"), ("3", "4")]
-    assert [part.first_row for part in open_table(str(tmp_path)).batches()] == [1, 2]
+    assert [part.first_row for part in TableReader(str(tmp_path)).batches()] == [1, 2]
 
 
 def test_files_of_which_none_has_rows_are_an_error(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x,y\n")
     with pytest.raises(TableError, match=r"none of the 2 files of .* has rows"):
-        open_table(str(tmp_path)).read()
+        TableReader(str(tmp_path)).read()
 
 
 @pytest.mark.parametrize(

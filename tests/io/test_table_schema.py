@@ -9,16 +9,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.exceptions import InvalidInputError, TableError
+from capo.exceptions import InvalidInputError
 from capo.io.source import Batch, SparseRows
 from capo.io.table_schema import (
     MAX_TEXT_COLUMNS,
     ColumnRoles,
-    SparseSchema,
+    TableSchema,
+    column_notes,
+    infer_features,
     infer_table_schema,
     parse_label,
-    schema_from_dict,
+    schema_from_manifest,
 )
+from capo.tables.schema import FeatureSchema
 
 TABLE = Batch(
     pl.DataFrame(
@@ -37,7 +40,8 @@ TABLE = Batch(
 
 def infer(batch, target="y", **options):
     roles = {key: value if isinstance(value, str) else tuple(value) for key, value in options.items()}
-    return infer_table_schema(batch, ColumnRoles(target, **roles)).schema
+    roles = ColumnRoles(target, **roles)
+    return infer_table_schema(batch, roles, infer_features(batch, roles))
 
 
 def kind_names(schema):
@@ -51,10 +55,10 @@ def infer_from_table(**options):
 def test_kinds_are_inferred_from_all_values():
     schema = infer_from_table(weight="w", categories=["code"])
     assert kind_names(schema) == {"age": "number", "job": "category", "code": "category"}
-    assert infer_table_schema(TABLE, ColumnRoles("y")).notes == (
+    assert column_notes(infer_features(TABLE, ColumnRoles("y", weight="w"))) == [
         "The column 'id' has a different text in each row: it is left out. Use --id to copy it to the "
         "predictions.",
-    )
+    ]
     found = schema.features(TABLE)
     assert found["age"].to_list()[:2] == [31.0, 42.0]
     assert np.isnan(found["age"][2])
@@ -82,9 +86,21 @@ def test_typed_columns_give_the_same_features():
 
 
 def test_schemas_survive_json():
-    for schema in (infer_from_table(weight="w", ids=["id"], categories=["code"]), SparseSchema(7)):
-        values = json.loads(json.dumps(schema.to_dict()))
-        assert schema_from_dict(values, getattr(schema, "table", None)) == schema
+    schema = infer_from_table(weight="w", ids=["id"], categories=["code"])
+    like = {"kind": "table", "target": "", "weight": "", "ids": [], "group": "", "label_kind": "text"}
+    values = json.loads(json.dumps(like | schema.roles))
+    assert schema_from_manifest(values, like, schema.table) == schema
+    sparse = {"kind": "svmlight", "n_features": 7}
+    assert schema_from_manifest(sparse, sparse, FeatureSchema(())) == TableSchema(FeatureSchema(()), 7)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ids": "id"}, {"ids": [1]}, {"weight": None}, {"kind": "list"}, {"a": 1}]
+)
+def test_roles_that_are_not_valid_are_refused(changes):
+    like = {"kind": "table", "target": "", "weight": "", "ids": [], "group": "", "label_kind": "text"}
+    with pytest.raises(ValueError, match="schema"):
+        schema_from_manifest(like | changes, like, FeatureSchema(()))
 
 
 def test_order_does_not_matter_and_further_columns_are_ignored():
@@ -98,7 +114,7 @@ def test_missing_columns_raise_an_error_with_their_names():
     schema = infer_from_table(drop=["id", "w"])
     renamed = Batch(TABLE.rows.rename({"age": "Age"}).drop("code"), 1)
     with pytest.raises(
-        TableError, match=r"lacks 2 columns that the model needs: 'age', 'code'.*It has.*'Age'"
+        InvalidInputError, match=r"lacks 2 columns that the model needs: 'age', 'code'.*It has.*'Age'"
     ):
         schema.features(renamed)
 
@@ -106,7 +122,9 @@ def test_missing_columns_raise_an_error_with_their_names():
 def test_text_in_a_numeric_column_raises_an_error_with_its_row():
     schema = infer_from_table(drop=["id", "w"])
     wrong = Batch(TABLE.rows.with_columns(age=pl.Series(["31"] * 7 + ["old"] * 23)), 101)
-    with pytest.raises(TableError, match=r"'age' held numbers in training, but row 108 contains 'old'"):
+    with pytest.raises(
+        InvalidInputError, match=r"'age' held numbers in training, but row 108 contains 'old'"
+    ):
         schema.features(wrong)
 
 
@@ -172,16 +190,20 @@ def test_invalid_training_tables_raise_an_error(change, options, message):
 def test_invalid_targets_and_weights_raise_an_error():
     schema = infer_from_table(weight="w")
     late = Batch(TABLE.rows.with_columns(y=pl.Series(["a", "", "b"] * 10), w=pl.Series(["-1"] * 30)), 101)
-    with pytest.raises(TableError, match="the target 'y' is missing in 10 of 30 rows, first in row 102"):
+    with pytest.raises(
+        InvalidInputError, match="the target 'y' is missing in 10 of 30 rows, first in row 102"
+    ):
         schema.labels(late)
     with pytest.raises(
-        TableError, match="the weights in 'w' must be non-negative numbers without missing values"
+        InvalidInputError, match="the weights in 'w' must be non-negative numbers without missing values"
     ):
         schema.weights(late)
-    with pytest.raises(TableError, match="there is no column 'y' for the target"):
+    with pytest.raises(InvalidInputError, match="there is no column 'y' for the target"):
         schema.labels(Batch(late.rows.drop("y"), 1))
     numbers = infer(Batch(pl.DataFrame({"x": ["1", "2"], "y": ["0", "1"]}), 1))
-    with pytest.raises(TableError, match=r"'y' had integer labels in training, but row 2 contains 'yes'"):
+    with pytest.raises(
+        InvalidInputError, match=r"'y' had integer labels in training, but row 2 contains 'yes'"
+    ):
         numbers.labels(Batch(pl.DataFrame({"y": ["1", "yes"]}), 1))
 
 
@@ -221,7 +243,7 @@ def test_scalar_and_nested_types():
     schema = infer(Batch(rows, 1), drop=["list"], categories=["big"])
     assert kind_names(schema) == {"big": "category", "wait": "duration", "price": "number"}
     assert schema.features(Batch(rows, 1))["big"].to_list() == [str(2**60), str(2**60 + 1)]
-    with pytest.raises(TableError, match="'list' has the type List"):
+    with pytest.raises(InvalidInputError, match="'list' has the type List"):
         schema.with_ids(["list"]).id_columns(Batch(rows, 1))
 
 
@@ -235,15 +257,15 @@ def test_formatted_numbers_are_read_and_a_mixture_gives_a_note():
             "y": ["0", "1"] * 6,
         }
     )
-    inference = infer_table_schema(Batch(rows, 1), ColumnRoles("y"))
-    assert kind_names(inference.schema) == {"p": "percentage", "d": "money", "t": "category", "u": "category"}
-    assert inference.schema.features(Batch(rows, 1))["d"].to_list()[:2] == [1200.5, 3.0]
-    assert [note.split("'")[1] for note in inference.notes] == ["u"]
+    schema, notes = infer(Batch(rows, 1)), column_notes(infer_features(Batch(rows, 1), ColumnRoles("y")))
+    assert kind_names(schema) == {"p": "percentage", "d": "money", "t": "category", "u": "category"}
+    assert schema.features(Batch(rows, 1))["d"].to_list()[:2] == [1200.5, 3.0]
+    assert [note.split("'")[1] for note in notes] == ["u"]
 
 
 def test_a_table_without_a_header_gives_a_hint():
     batch = Batch(pl.DataFrame({"1.5": ["2"], "0": ["1"]}), 1)
-    with pytest.raises(TableError, match="The first line must contain the column names"):
+    with pytest.raises(InvalidInputError, match="The first line must contain the column names"):
         infer(batch)
 
 
@@ -251,17 +273,17 @@ def test_too_many_text_columns_raise_an_error():
     many = pl.DataFrame({f"t{i}": ["a", "b"] for i in range(MAX_TEXT_COLUMNS + 1)}).with_columns(
         y=pl.Series([0, 1])
     )
-    with pytest.raises(TableError, match=r"1,001 columns contain text \('t0', 't1', \.\.\.\)"):
+    with pytest.raises(InvalidInputError, match=r"1,001 columns contain text \('t0', 't1', \.\.\.\)"):
         infer(Batch(many, 1))
 
 
 def test_sparse_and_named_tables_are_not_mixed_up():
     sparse = Batch(SparseRows(np.zeros((1, 1)), np.zeros(1)), 1)
-    with pytest.raises(TableError, match="a table with named columns is needed"):
+    with pytest.raises(InvalidInputError, match="a table with named columns is needed"):
         infer_from_table().features(sparse)
-    with pytest.raises(TableError, match="a file in svmlight format is needed"):
-        SparseSchema(3).features(TABLE)
-    with pytest.raises(TableError, match="a table with named columns is needed"):
+    with pytest.raises(InvalidInputError, match="a file in svmlight format is needed"):
+        TableSchema(FeatureSchema(()), 3).features(TABLE)
+    with pytest.raises(InvalidInputError, match="a table with named columns is needed"):
         infer(sparse)
 
 
@@ -274,17 +296,18 @@ def test_signs_of_numbers_that_polars_does_not_know_are_read():
     assert features["a"].to_list()[:4] == [-1.5, 2, -3, -4]
     assert features["b"].to_list()[:4] == [5, 7, 8, 1]
     wrong = rows.with_columns(a=pl.Series(["1"] * 19 + ["one"]))
-    with pytest.raises(TableError, match="'a' held numbers in training, but row 20 contains 'one'"):
+    with pytest.raises(InvalidInputError, match="'a' held numbers in training, but row 20 contains 'one'"):
         schema.features(Batch(wrong, 1))
 
 
 def test_points_between_thousands_in_a_file_with_decimal_commas():
     whole = [f"{k}.{100 + 37 * k}" for k in range(1, 13)]
     rows = pl.DataFrame({"whole": whole, "price": [f"{k},5" for k in range(12)], "y": ["0", "1"] * 6})
-    inference = infer_table_schema(Batch(rows, 1, decimal_comma=True), ColumnRoles("y"))
     batch = Batch(rows, 1, decimal_comma=True)
-    assert inference.schema.features(batch)["whole"].to_list()[:2] == [1137, 2174]
-    assert "'.' is read as a separator of thousands" in inference.notes[0]
+    assert infer(batch).features(batch)["whole"].to_list()[:2] == [1137, 2174]
+    assert (
+        "'.' is read as a separator of thousands" in column_notes(infer_features(batch, ColumnRoles("y")))[0]
+    )
     # Without such a file, three digits after each point may be those of a measurement.
     plain = Batch(rows.drop("price"), 1, decimal_comma=True)
     assert infer(plain).features(plain)["whole"].to_list()[:2] == [1.137, 2.174]

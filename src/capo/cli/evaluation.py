@@ -2,8 +2,6 @@
 # Commands import what they need when they run, so that the help is fast.
 # ruff: noqa: PLC0415, D301
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -60,9 +58,9 @@ def evaluate(
             raise InvalidInputError(
                 "--cluster is for models of two classes without prices and segments: leave it out."
             )
-        if getattr(loaded.schema, "weight", ""):
+        if loaded.schema.weight:
             raise InvalidInputError("--cluster is for models trained without --weight: leave it out.")
-        if getattr(loaded.schema, "group", ""):
+        if loaded.schema.group:
             console.note("The intervals treat the rows as independent: groups are not used with --cluster.")
         parts = inputs.divide(reader, partition_rows, console)
         with inputs.connect(cluster, console) as client, console.step(f"evaluating on {cluster}"):
@@ -180,13 +178,14 @@ def explain(
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
-        X = table_rows.read_features(loaded, batch)
+        X = loaded.schema.features(batch)
     for row in rows or ():
         if not 1 <= row <= len(batch):
             raise InvalidInputError(
                 f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
             )
-    is_labeled = table_rows.has_labels(loaded.schema, batch)
+    names = getattr(batch.rows, "columns", [""])  # a file in svmlight format has labels
+    is_labeled = all(name in names for name in loaded.schema.label_columns)
     if not is_labeled and not rows:
         raise InvalidInputError(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,10 +18,10 @@ from .._compat import NDArray
 from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError, MissingExtraError, ModelFileError, TableError
 from ..io.formats import TableReader
-from ..io.model_file import Manifest, open_model, save
+from ..io.model_file import Manifest, describe_table, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
-from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
+from ..io.table_schema import TableSchema, profile_columns, schema_from_manifest
 from .console import Console, format_file_size
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ CONNECTION_TIMEOUT = 10
 
 
 class LoadedModel(NamedTuple):
-    """A fitted model of tables that `Schema.features` parsed, the manifest of its file, and the schema."""
+    """A fitted model of tables that `TableSchema.features` parsed, its manifest, and the schema."""
 
     model: CAPOClassifier
     manifest: Manifest
-    schema: Schema
+    schema: TableSchema
 
 
 def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
@@ -58,31 +59,29 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
             "it in Python with capo.load, or train a model with 'capo fit' or on a data frame."
         )
     try:
-        schema = schema_from_dict(manifest.schema, model.schema_)
-        if model.n_features_in_ != schema.n_features:
-            raise ValueError("its model has another number of columns than its schema")
+        schema = schema_from_manifest(manifest.schema, describe_table(model), model.schema_)
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
-    if isinstance(schema, TableSchema):
-        model.schema_ = model.column_kinds = schema.table.parsed
+    model.schema_ = model.column_kinds = schema.table.parsed
+    if model.guarantee_ is not None:
+        schema = replace(schema, segments=model.guarantee_.column)
     return LoadedModel(model, manifest, schema)
 
 
-def with_raw_tables(model: CAPOClassifier, schema: Schema) -> CAPOClassifier:
+def with_raw_tables(model: CAPOClassifier, schema: TableSchema) -> CAPOClassifier:
     """Return a copy of a model of parsed tables that takes tables as they are in files."""
     model = copy(model)
-    if isinstance(schema, TableSchema):
-        given = {column.key: column.kind.to_dict() for column in schema.table.columns if column.is_given}
-        model.schema_, model.column_kinds = schema.table, given or None
+    given = {column.key: column.kind.to_dict() for column in schema.table.columns if column.is_given}
+    model.schema_, model.column_kinds = schema.table, given or None
     return model
 
 
 def save_model(
-    model: CAPOClassifier, output: Path, schema: Schema, training: dict[str, Any], console: Console
+    model: CAPOClassifier, output: Path, schema: TableSchema, training: dict[str, Any], console: Console
 ) -> None:
     """Write a model with the schema of its tables and the record of its training."""
     with console.step("writing"):
-        save(with_raw_tables(model, schema), output, schema=schema.to_dict(), training=training)
+        save(with_raw_tables(model, schema), output, schema=schema.roles, training=training)
     console.log(f"wrote {output} ({format_file_size(output)})")
 
 
@@ -93,7 +92,7 @@ def join_groups(
     known = [part for part in parts if part is not None]
     if len(known) == len(parts):
         return np.concatenate(known)
-    if name := getattr(loaded.schema, "group", ""):
+    if name := loaded.schema.group:
         console.note(f"the table has no column {name!r}: the intervals treat its rows as independent.")
     return None
 
@@ -189,13 +188,13 @@ def apply_to_part(part: TablePart, function: Callable[[Batch], Result], without_
         return function(part.read())
     except NoRowsError:
         return without_rows
-    except TableError as error:
+    except InvalidInputError as error:
         if part.path in str(error):
             raise
         raise TableError(f"{part.path}: {error}") from error
 
 
-def read_parts(parts: Sequence[TablePart], schema: Schema) -> tuple[list[Any], list[Any]]:
+def read_parts(parts: Sequence[TablePart], schema: TableSchema) -> tuple[list[Any], list[Any]]:
     """Tasks that read the features and the labels of each part."""
     from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
 
@@ -204,6 +203,6 @@ def read_parts(parts: Sequence[TablePart], schema: Schema) -> tuple[list[Any], l
     return [task[0] for task in tasks], [task[1] for task in tasks]
 
 
-def _read_features_and_labels(part: TablePart, schema: Schema) -> tuple[Any, Any]:
+def _read_features_and_labels(part: TablePart, schema: TableSchema) -> tuple[Any, Any]:
     without_rows = schema.example_row()[:0], np.empty(0, dtype=object)
     return apply_to_part(part, lambda batch: (schema.features(batch), schema.labels(batch)), without_rows)

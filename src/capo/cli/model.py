@@ -1,16 +1,14 @@
 """``capo inspect``, ``show``, ``export``, ``measures`` and ``demo``: tables, model files and measures."""
-# Commands import what they need when they run, so that the help is fast.
-# ruff: noqa: PLC0415, D301
 
 from __future__ import annotations
 
+# Commands import what they need when they run, so that the help is fast.
+# ruff: noqa: PLC0415, D301
 import json
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +19,6 @@ from .console import check_file_ending, check_output, count, ignore_broken_pipe,
 from .options import column_option, output_option
 
 if TYPE_CHECKING:
-    from .._compat import BoolArray, FloatArray
     from ..io.source import Batch
     from ..io.table_schema import ColumnRoles
     from ..tables.checks import DataFinding
@@ -47,14 +44,15 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.table_schema import ColumnRoles
+    from ..io.table_schema import ColumnRoles, column_notes, infer_features
 
     reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
-        features, notes, findings = _inspect_columns(batch, roles, console)
-    for note in [*notes, *(finding.message for finding in findings)]:
+        features = infer_features(batch, roles)
+        findings = _find_misleading_data(batch, roles, features, console) if target else []
+    for note in [*column_notes(features), *(finding.message for finding in findings)]:
         console.note(note)
     if output is not None:
         write_output(_format_column_types(features, reader.name).encode(), output, console)
@@ -82,31 +80,24 @@ def inspect(
     )
 
 
-def _inspect_columns(
-    batch: Batch, roles: ColumnRoles, console: options.Output
-) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
-    """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
+def _find_misleading_data(
+    batch: Batch, roles: ColumnRoles, features: FeatureSchema, console: options.Output
+) -> list[DataFinding]:
+    """What may mislead in training for the target; none, with a note, if a model cannot be trained."""
     import numpy as np
 
-    from ..io.table_schema import TableSchema, infer_features, infer_table_schema
+    from ..io.table_schema import infer_table_schema
     from ..tables.checks import check_data
 
-    if roles.target:
-        roles.check(batch.frame.columns)
-        try:
-            inference = infer_table_schema(batch, roles)
-            schema = inference.schema
-            labels, X = schema.labels(batch), schema.features(batch)
-        except InvalidInputError as error:
-            console.note(f"A model cannot be trained on this table: {error}")
-        else:
-            assert isinstance(schema, TableSchema)
-            classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-            main_class = 1 if len(classes) == 2 else int(counts.argmax())
-            findings = check_data(X, codes == main_class, schema.table.parsed, target=roles.target)
-            assert inference.features is not None
-            return inference.features, inference.notes, findings
-    return *infer_features(batch, roles), []
+    try:
+        schema = infer_table_schema(batch, roles, features)
+        labels, X = schema.labels(batch), schema.features(batch)
+    except InvalidInputError as error:
+        console.note(f"A model cannot be trained on this table: {error}")
+        return []
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    main_class = 1 if len(classes) == 2 else int(counts.argmax())
+    return check_data(X, codes == main_class, schema.table.parsed, target=roles.target)
 
 
 def _format_column_types(features: FeatureSchema, table_name: str) -> str:
@@ -264,8 +255,6 @@ DEMO_MEASURES: dict[str, dict[str, float]] = {
 #: Random splits of the demo into training and test rows.
 N_SPLITS = 3
 N_TRAINING_ROWS = 400
-#: Rows that the service of the demo was trained on, labels that there are beside it, and random splits.
-N_SERVICE_ROWS, N_LABELS, N_SERVICE_SPLITS = 800, 100, 2
 #: Differences below this are ties when the best method is marked.
 TIE = 1e-12
 
@@ -279,18 +268,6 @@ capo: CAPOClassifier(measure).
 The first line includes the time to train the auxiliaries; the others reuse them.
 
 """
-_SERVICE_TEXT = f"""
-A service's yes or no, adapted
-------------------------------
-A service says whether an image shows an 8. It was trained elsewhere, on the left half of {N_SERVICE_ROWS}
-digits, and gives no probabilities. There are {N_LABELS} labels. capo: auxiliaries=[service, 'auto'].
-
-{{table}}
-
-The service's answers are worth what capo has beyond the line with the coin, the labels what it
-has beyond the service alone. {N_SERVICE_SPLITS} splits are too few to tell capo from the logistic regression:
-'capo compare' does so on your own table.
-"""
 _DEMO_NEXT_STEPS = """
 Next, with a table of your own:
   capo compare table.csv --target COLUMN --measure f1      compare capo with simpler methods
@@ -298,6 +275,7 @@ Next, with a table of your own:
   capo report model.capo more.csv -o report.html
   capo measures                                            list the measures
 or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, another]).fit(X, y)
+The gallery of the documentation adapts a service that only says yes or no.
 """
 
 
@@ -306,41 +284,30 @@ def demo() -> None:
     """Show a comparison on scikit-learn's digits.
 
     \b
-    It also adapts a service that only says yes or no. The data comes with scikit-learn.
+    The data comes with scikit-learn.
       capo demo
     """
-    with ignore_broken_pipe():
-        splits = [split_digits(seed) for seed in range(N_SPLITS)]
-        _compare_on_digits(splits)
-        typer.echo(adapt_service(), nl=False)
-        typer.echo(_DEMO_NEXT_STEPS, nl=False)
-
-
-def split_digits(seed: int) -> list[Any]:
-    """Training and test rows of the digits, and whether each is one of 3, 8 and 9."""
     import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
-
-    X, digit = load_digits(return_X_y=True)
-    positive = np.isin(digit, (3, 8, 9))
-    return train_test_split(X, positive, train_size=N_TRAINING_ROWS, random_state=seed, stratify=digit)
-
-
-def _compare_on_digits(splits: list[list[Any]]) -> None:
-    """Write a line for each measure as soon as it is there, and the summary of the first model."""
-    import numpy as np
 
     from .. import measures
     from ..estimators import CAPOClassifier
     from ..inspection import METHODS, ComparedRows, compare_on_fold
 
+    X_all, digit = load_digits(return_X_y=True)
+    positive = np.isin(digit, (3, 8, 9))
+    splits = [
+        train_test_split(X_all, positive, train_size=N_TRAINING_ROWS, random_state=seed, stratify=digit)
+        for seed in range(N_SPLITS)
+    ]
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
     first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
-    typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
     summary = None
-    with tempfile.TemporaryDirectory() as memory:  # keeps the auxiliaries of a split for the next measure
+    # The folder keeps the auxiliaries of a split for the next measure.
+    with ignore_broken_pipe(), tempfile.TemporaryDirectory() as memory:
+        typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
         for name, parameters in DEMO_MEASURES.items():
             measure, scores, seconds = measures.get(name, **parameters), [], 0.0
             for seed, (X, X_test, y, y_test) in enumerate(splits):
@@ -353,60 +320,5 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
             mean = np.mean(scores, axis=0)
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
             typer.echo(f"{measure.label:<34}{cells}{seconds:>9.1f}\n", nl=False)
-    typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
-
-
-def train_service(X: FloatArray, y: BoolArray) -> SimpleNamespace:
-    """A black box, which can only predict: a classifier of the left half of each image."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    def left_half(X: FloatArray) -> FloatArray:
-        return X.reshape(-1, 8, 8)[:, :, :4].reshape(-1, 32)
-
-    forest = RandomForestClassifier(max_depth=5, class_weight="balanced_subsample", random_state=0)
-    forest.fit(left_half(X), y)
-    return SimpleNamespace(predict=lambda X: forest.predict(left_half(X)))
-
-
-def compare_with_service(seed: int) -> dict[str, float]:
-    """The F1 on test rows of a service, of capo with it, and of two controls."""
-    import numpy as np
-    from sklearn.datasets import load_digits
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    from .. import measures
-    from ..estimators import CAPOClassifier
-
-    X, digit = load_digits(return_X_y=True)
-    elsewhere, X, y_elsewhere, y = train_test_split(
-        X, digit == 8, train_size=N_SERVICE_ROWS, random_state=seed, stratify=digit
-    )
-    X, X_test, y, y_test = train_test_split(X, y, train_size=N_LABELS, random_state=seed, stratify=y)
-    service, f1 = train_service(elsewhere, y_elsewhere), measures.get("f1")
-    coin = SimpleNamespace(predict=lambda X: X.sum(axis=1) % 2 == 0)
-    columns, columns_test = (np.column_stack((each, service.predict(each))) for each in (X, X_test))
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
-    rival = TunedThresholdClassifierCV(logistic, scoring="f1").fit(columns, y)
-    values = {
-        "service alone": f1.score(y_test, service.predict(X_test) - 0.5),
-        "logistic regression on pixels and answers": f1.score(y_test, rival.predict(columns_test) - 0.5),
-    }
-    for name, box in (("capo with a coin instead of the service", coin), ("capo", service)):
-        model = CAPOClassifier("f1", auxiliaries=[("box", box), "auto"], random_state=0).fit(X, y)
-        values[name] = model.score(X_test, y_test)
-    return values
-
-
-def adapt_service() -> str:
-    """What a black box and a few labels are worth together, as text."""
-    results = [compare_with_service(seed) for seed in range(N_SERVICE_SPLITS)]
-    splits = "".join(f"{f'split {number}':>9}" for number in range(1, len(results) + 1))
-    lines = [f"{'f1 on test rows':<43}{'mean':>8}{splits}"]
-    for name in results[0]:
-        values = [each[name] for each in results]
-        cells = "".join(f"{value:>9.4f}" for value in values)
-        lines.append(f"{name:<43}{sum(values) / len(values):>8.4f}{cells}")
-    return _SERVICE_TEXT.format(table="\n".join(lines))
+        typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
+        typer.echo(_DEMO_NEXT_STEPS, nl=False)

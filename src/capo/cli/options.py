@@ -31,8 +31,21 @@ MAX_HELP_WIDTH = 110
 MAX_SEED = 2**32 - 1
 
 
+@contextmanager
+def _exit_on_broken_pipe() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        discard_standard_output()
+        raise typer.Exit from None
+
+
 class GroupedHelpCommand(TyperCommand):
     """A command whose help lists its options by their `rich_help_panel`, without loading rich."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _exit_on_broken_pipe():
+            return super().make_context(*args, **kwargs)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         # Typer puts required arguments in braces, which usually mean a choice.
@@ -64,19 +77,6 @@ class CommandGroup(TyperGroup):
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _exit_on_broken_pipe():
             return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _exit_on_broken_pipe():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _exit_on_broken_pipe() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        discard_standard_output()
-        raise typer.Exit from None
 
 
 app = typer.Typer(
@@ -230,9 +230,9 @@ class Table:
 
     def open(self) -> "TableReader":
         """A reader of the table."""
-        from ..io.formats import open_table  # noqa: PLC0415 (slow to load)
+        from ..io.formats import TableReader  # noqa: PLC0415 (slow to load)
 
-        return open_table(self.table, self.format, self.delimiter, self.encoding, self.sheet)
+        return TableReader(self.table, self.format, self.delimiter, self.encoding, self.sheet)
 
 
 TARGET_HELP = (

@@ -2,10 +2,8 @@
 # Commands import what they need when they run, so that the help is fast.
 # ruff: noqa: PLC0415, D301
 
-from __future__ import annotations
-
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -137,7 +135,7 @@ def adjust(
     loaded = load_model(model, trust, console)
     if reader is not None:
         with console.step(f"reading {reader.name}"):
-            X = loaded.schema.features(reader.read())
+            X = replace(loaded.schema, segments="").features(reader.read())
     with console.step("adjusting"):
         adjusted = loaded.model.for_population(X, prevalence=prevalence, random_state=seed)
     save_model(adjusted, output, loaded.schema, loaded.manifest.training, console)
@@ -193,20 +191,16 @@ def guarantee(
     import numpy as np
 
     from ..decisions import Constraint, needs_abstention
-    from . import inputs, rows
+    from . import inputs
 
     reader = table.open()
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
-        batch, schema = reader.read(), loaded.schema
-        X, y, weight = (
-            rows.read_features(loaded, batch, segments),
-            schema.labels(batch),
-            schema.weights(batch),
-        )
+        batch, schema = reader.read(), replace(loaded.schema, segments=segments or "")
+        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups = schema.groups(batch)
-    if segments is not None and segments == getattr(schema, "target", None):
+    if segments is not None and segments == schema.target:
         raise InvalidInputError(f"--segments must not be the target: got {segments!r}.")
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(

@@ -1,7 +1,5 @@
 """The rows of a table with a model's outputs: predicted and written, or labeled, evaluated and explained."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -28,8 +26,8 @@ from ..exceptions import InvalidInputError, ModelFileError
 from ..io import table_schema
 from ..io.formats import TableReader
 from ..io.parts import TablePart
-from ..io.source import Batch, SparseRows
-from ..io.table_schema import LabelMatrixSchema, PriceColumns, Schema, TableSchema
+from ..io.source import Batch
+from ..io.table_schema import PriceSources, TableSchema
 from ..learning.folds import TimeFolds
 from ..tables.checks import segment_names
 from ..tables.kinds import BooleanKind
@@ -78,7 +76,7 @@ def write_trained_model(
     model: CAPOClassifier,
     summary: inspection.Summary,
     output: Path,
-    schema: Schema,
+    schema: TableSchema,
     training: dict[str, Any],
     console: Console,
 ) -> None:
@@ -104,40 +102,32 @@ def write_trained_model(
     console.result(summary, data)
 
 
-def read_features(loaded: LoadedModel, batch: Batch, column: str | None = None) -> Any:
-    """The features of a batch, and the column of segments, by default that of the model's guarantee."""
-    X, found = loaded.schema.features(batch), loaded.model.guarantee_
-    column = (found.column if found else "") if column is None else column
-    if not column or column in getattr(X, "columns", ()):
-        return X
-    table_schema.require_column(column, batch.frame.columns, "segments")
-    return X.with_columns(batch.frame[column])
-
-
-def price_columns(loaded: LoadedModel) -> PriceColumns:
-    """The columns of prices that the model was trained with."""
-    try:
-        return PriceColumns.from_dict(loaded.manifest.training.get("prices"))
-    except ValueError as error:
-        raise ModelFileError(f"the model file does not tell the columns of its prices: {error}.") from error
+def price_sources(loaded: LoadedModel) -> PriceSources:
+    """The columns of prices, or the numbers, that the model was trained with."""
+    sources = loaded.manifest.training.get("prices")
+    if not isinstance(sources, dict) or not all(
+        name in decisions.ROW_PRICE_NAMES and isinstance(source, str | float)
+        for name, source in sources.items()
+    ):
+        raise ModelFileError("the model file does not tell the columns of its prices.")
+    return sources
 
 
 def read_prices(loaded: LoadedModel, batch: Batch, *, is_needed: bool = False) -> RowPrices | None:
     """The prices of a batch; None if they are not needed and the table does not have all of them."""
-    columns = price_columns(loaded)
-    if not is_needed and columns.missing_columns(batch):
+    sources = price_sources(loaded)
+    if not is_needed and table_schema.missing_price_columns(sources, batch):
         return None
-    return loaded.model.row_prices(len(batch), **columns.read(batch, loaded.schema))
+    prices = table_schema.read_prices(sources, batch, loaded.schema.table)
+    return loaded.model.row_prices(len(batch), **prices)
 
 
 def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
     """A note if a table does not have the prices that a model was trained with."""
     if not is_priced(loaded.model):
         return []
-    missing = price_columns(loaded).missing_columns(batch)
-    if not missing or missing[0] in (
-        loaded.schema.feature_names or ()
-    ):  # a table without a feature is refused
+    missing = table_schema.missing_price_columns(price_sources(loaded), batch)
+    if not missing or missing[0] in loaded.schema.table.names:  # a table without a feature is refused
         return []
     return [
         f"The table has no column {missing[0]!r} with prices: one threshold, "
@@ -166,7 +156,7 @@ class PredictedRows(NamedTuple):
 
 def predict_batch(loaded: LoadedModel, batch: Batch) -> PredictedRows:
     """Predict the rows of a batch."""
-    model, features, log_odds = loaded.model, read_features(loaded, batch), None
+    model, features, log_odds = loaded.model, loaded.schema.features(batch), None
     if model.target_type_ == "binary":
         log_odds = model.log_odds(features)
         columns = _binary_columns(loaded, batch, features, log_odds)
@@ -213,7 +203,7 @@ def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
     if model.target_type_ == "multiclass":
         return {"label": model.classes_[model.decision_.decide(probabilities)], **columns}
     predicted = model.predict(features)
-    if isinstance(schema, LabelMatrixSchema) and schema.separator:
+    if schema.separator:
         texts = [schema.separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
         return {"labels": texts, **columns}
     return {**{name: predicted[:, k] for k, name in enumerate(names)}, **columns}
@@ -443,16 +433,15 @@ class LabeledOutputs(NamedTuple):
 def predict_labeled(loaded: LoadedModel, batch: Batch, *, needs_prices: bool = True) -> LabeledOutputs:
     """Apply a model to labeled rows."""
     schema, model, prices = loaded.schema, loaded.model, None
-    X, y = read_features(loaded, batch), np.asarray(schema.labels(batch))
+    X, y = schema.features(batch), np.asarray(schema.labels(batch))
     if model.target_type_ == "binary":
         y = positive_mask(y, model.label_pair)
     if is_priced(model):
         prices = read_prices(loaded, batch, is_needed=needs_prices)
     methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
     outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
-    column = model.guarantee_.column if model.guarantee_ else ""
-    segments = segment_names(X, column) if column else None
-    weight, groups = schema.weights(batch), schema.known_groups(batch)
+    segments = segment_names(X, schema.segments) if schema.segments else None
+    weight, groups = schema.weights(batch), schema.groups(batch, is_needed=False)
     return LabeledOutputs(X, y, outputs, weight, groups, prices, segments)
 
 
@@ -463,22 +452,15 @@ def predict_labeled_table(loaded: LoadedModel, table: TableReader, console: Cons
         for batch in table.batches(inputs.BATCH_SIZE):
             parts.append(predict_labeled(loaded, batch)._replace(X=None))
             step.progress(count(batch.first_row + len(batch) - 1, "row"))
-    first, prices = parts[0], None
-    if first.prices is not None:
-        columns = {
-            name: np.concatenate([getattr(each.prices, name) for each in parts])
-            for name in decisions.ROW_PRICE_NAMES
-        }
-        prices = replace(first.prices, **columns)
-    return LabeledOutputs(
-        None,
-        np.concatenate([each.y for each in parts]),
-        np.concatenate([each.outputs for each in parts]),
-        None if first.weight is None else np.concatenate([each.weight for each in parts]),
-        inputs.join_groups([each.groups for each in parts], loaded, console),
-        prices,
-        None if first.segments is None else np.concatenate([each.segments for each in parts]),
-    )
+    groups = inputs.join_groups([each.groups for each in parts], loaded, console)
+    joined, prices = parts[0]._replace(groups=groups), parts[0].prices
+    names = [name for name in ("y", "outputs", "weight", "segments") if getattr(joined, name) is not None]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+    if prices is not None:
+        names = list(decisions.ROW_PRICE_NAMES)
+        columns = {name: np.concatenate([getattr(each.prices, name) for each in parts]) for name in names}
+        arrays["prices"] = replace(prices, **columns)
+    return joined._replace(**arrays)
 
 
 def evaluate_rows(
@@ -516,10 +498,8 @@ def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -
 
 def as_in_file(values: dict[str, str], loaded: LoadedModel, batch: Batch, position: int) -> dict[str, str]:
     """The values of a row as the file has them, where they are not plain numbers: ``No`` and not 0."""
-    written = []
-    if isinstance(loaded.schema, TableSchema):
-        columns = loaded.schema.table.take(values).columns
-        written = [column.key for column in columns if column.kind != NumberKind()]
+    columns = loaded.schema.table.take(values).columns
+    written = [column.key for column in columns if column.kind != NumberKind()]
     raw = batch.frame.select(written).row(position, named=True) if written else {}
     texts = {name: str(each)[:MAX_VALUE_LENGTH] for name, each in raw.items() if each is not None}
     return {**values, **texts}
@@ -549,16 +529,6 @@ def read_comparison(path: Path, loaded: LoadedModel) -> inspection.Comparison:
             "--json' on the model's training table, with the options of its 'capo fit'."
         )
     return comparison
-
-
-def has_labels(schema: Schema, batch: Batch) -> bool:
-    """Whether a table has the columns of the labels; predictions of new rows can be explained without."""
-    if isinstance(batch.rows, SparseRows):
-        return True
-    names = [getattr(schema, "target", "")]
-    if isinstance(schema, LabelMatrixSchema) and not schema.separator:
-        names = list(schema.label_names)
-    return all(name in batch.frame.columns for name in names)
 
 
 def explain_predictions(
@@ -609,9 +579,9 @@ def explain_columns(
         if folds is not None:
             raise InvalidInputError("--folds cannot train a model with prices again: leave it out.")
         console.note("The model has prices: their means and one threshold are used for all rows.")
-    groups = (
-        schema.groups(batch) if folds else inputs.join_groups([schema.known_groups(batch)], loaded, console)
-    )
+    groups = schema.groups(batch, is_needed=folds is not None)
+    if folds is None:
+        groups = inputs.join_groups([groups], loaded, console)
     with console.step("explaining") as step:
         found = inspection.importance(
             model,
@@ -627,8 +597,7 @@ def explain_columns(
         )
     for effect in found.effects:
         name = effect.columns[0]
-        columns_of_effect = schema.table.take([name]).columns if isinstance(schema, TableSchema) else ()
-        if any(isinstance(column.kind, BooleanKind) for column in columns_of_effect):
+        if any(isinstance(column.kind, BooleanKind) for column in schema.table.take([name]).columns):
             spelled = pl.DataFrame({"code": X[name], "text": batch.frame[name].cast(pl.String)}).drop_nulls()
             texts = {f"{code:g}": text for code, text in spelled.unique("code", keep="first").iter_rows()}
             effect.points[:] = [replace(each, values=texts[each.values]) for each in effect.points]

@@ -2,8 +2,7 @@
 # Commands import what they need when they run, so that the help is fast.
 # ruff: noqa: PLC0415, D301
 
-from __future__ import annotations
-
+from dataclasses import replace
 from typing import Annotated, Any
 
 from . import options
@@ -80,7 +79,7 @@ def fit(
         summary = model.summary()
     record = inputs.training_record(reader, n_rows, data.X)
     if data.prices:
-        record["prices"] = data.price_columns.sources
+        record["prices"] = data.price_sources
     rows.write_trained_model(model, summary, output, data.schema, record, console)
 
 
@@ -105,6 +104,7 @@ def refit(
       capo refit north.capo south.csv -o south.capo
       capo evaluate south.capo south_test.csv
     """
+    from ..io.table_schema import read_prices
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
     from . import inputs, rows
 
@@ -112,16 +112,15 @@ def refit(
     check_model_output(output, *reader.paths, model)
     loaded = inputs.load_model(model, trust, console)
     with console.step(f"reading {reader.name}"):
-        batch, schema = reader.read(), loaded.schema
+        batch, schema = reader.read(), replace(loaded.schema, segments="")
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups = schema.groups(batch)
         params: dict[str, Any] = {} if groups is None else {"groups": groups}
         record = inputs.training_record(reader, len(y), X)
         record[inputs.EARLIER_TABLES] = inputs.training_checksums(loaded.manifest)
         if loaded.model.prices_ is not None:
-            columns = rows.price_columns(loaded)
-            params |= columns.read(batch, schema)
-            record["prices"] = columns.sources
+            record["prices"] = rows.price_sources(loaded)
+            params |= read_prices(record["prices"], batch, schema.table)
     old = loaded.model.set_params(n_jobs=jobs or None, random_state=seed, verbose=2)
     if isinstance(old.cv, TimeFolds):
         console.note("The model was trained with --time: the folds of the refit are random.")

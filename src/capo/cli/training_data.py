@@ -33,8 +33,8 @@ from ..measures import multiclass, multilabel
 from ..tables import targets
 from ..tables.checks import check_data
 from ..tables.dates import DateKind
-from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
-from ..tables.schema import KINDS, DemandedKind, recognize
+from ..tables.kinds import BooleanKind, CodeKind, ColumnValues, ParsedKind, find_yes_label
+from ..tables.schema import KINDS, DemandedKind, FeatureSchema, recognize
 from .console import Console, count
 from .inputs import connect, divide, read_parts
 from .options import Training
@@ -264,13 +264,13 @@ class TrainingTable(NamedTuple):
     """A table that was read for training, and the unfitted model for it."""
 
     model: CAPOClassifier
-    schema: table_schema.Schema
+    schema: table_schema.TableSchema
     X: Any
     y: Any
     sample_weight: FloatArray | None
     groups: NDArray[np.generic] | None
     target_type: TargetType
-    price_columns: table_schema.PriceColumns
+    price_sources: table_schema.PriceSources
     prices: dict[str, Any]
 
 
@@ -333,21 +333,19 @@ class TrainingPlan:
                         "counted anew."
                     )
                 batch = replace(batch, rows=batch.frame.filter(kept))
-            inference = self._infer_schema(batch, roles)
-            schema, time = inference.schema, roles.time
+            schema, remarks, notes = self._infer_schema(batch, roles)
+            time = roles.time
             X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
             groups = table_schema.read_times(batch, time) if time else schema.groups(batch)
-            price_columns = table_schema.PriceColumns.parse(self.prices, batch)
-            if self.target in price_columns.columns:
+            sources = table_schema.parse_prices(self.prices, batch)
+            if self.target in sources.values():
                 raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
-            prices = price_columns.read(batch, schema)
+            prices = table_schema.read_prices(sources, batch, schema.table)
         target = self._check_target(y, weight, schema)
-        for remark in inference.remarks:
+        for remark in remarks:
             console.note(remark)
-        notes = [*inference.notes, *target.notes]
-        if not isinstance(schema, table_schema.SparseSchema):
-            findings = check_data(X, target.main_class, schema.table.parsed, target=self.target)
-            notes += [each.message for each in findings if not (time and each.topic == "sorted")]
+        findings = check_data(X, target.main_class, schema.table.parsed, target=self.target)
+        notes += [*target.notes, *(each.message for each in findings if not time or each.topic != "sorted")]
         console.data_notes(notes)
         size = f"{count(len(y), 'row')}, {count(schema.n_features, 'column')}"
         if groups is not None and not time:
@@ -361,15 +359,18 @@ class TrainingPlan:
             auxiliaries=auxiliaries,
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
-            column_kinds=schema.table.parsed if isinstance(schema, table_schema.TableSchema) else None,
+            column_kinds=schema.table.parsed,
         )
         if target.type == "multiclass" and roles.target_is_category:
             y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
-        return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
+        return TrainingTable(model, schema, X, y, weight, groups, target.type, sources, prices)
 
-    def _infer_schema(self, batch: Batch, roles: table_schema.ColumnRoles) -> table_schema.SchemaInference:
+    def _infer_schema(
+        self, batch: Batch, roles: table_schema.ColumnRoles
+    ) -> tuple[table_schema.TableSchema, list[str], list[str]]:
+        """The schema, what is worth knowing about the columns, and what may mislead."""
         separator = self.options.label_separator or ""
         if isinstance(batch.rows, SparseRows):
             if roles != table_schema.ColumnRoles("") or separator or self.options.drop_unlabeled:
@@ -378,13 +379,20 @@ class TrainingPlan:
                     "--target, --label-separator, --drop-unlabeled, --weight, --group, --time, --drop, --id, "
                     "--category, --scores and --types."
                 )
-            return table_schema.SchemaInference(table_schema.SparseSchema(batch.rows.X.shape[1]))
+            return table_schema.TableSchema(FeatureSchema(()), batch.rows.X.shape[1]), [], []
         if separator and roles.label_columns:
             raise InvalidInputError(
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(roles.label_columns)} target columns."
             )
-        return table_schema.infer_table_schema(batch, roles, separator)
+        features = table_schema.infer_features(batch, roles)
+        remarks = [
+            f"The column {column.key!r} is used as categories: {column.reason}."
+            for column in features.columns
+            if isinstance(column.kind, CodeKind)
+        ]
+        schema = table_schema.infer_table_schema(batch, roles, features, separator)
+        return schema, remarks, table_schema.column_notes(features)
 
     def _roles_in(self, batch: Batch) -> table_schema.ColumnRoles:
         """The roles in a table: a target or score with commas that is not a column is a list of columns."""
@@ -410,10 +418,10 @@ class TrainingPlan:
         return replace(roles, target="", label_columns=names)
 
     def _check_target(
-        self, y: NDArray[Any], weight: FloatArray | None, schema: table_schema.Schema
+        self, y: NDArray[Any], weight: FloatArray | None, schema: table_schema.TableSchema
     ) -> _Target:
         """Check the labels, and their sample weights."""
-        if isinstance(schema, table_schema.LabelMatrixSchema):
+        if schema.label_names:
             self._refuse_binary_options()
             return _check_label_matrix(y, schema.label_names)
         classes, codes = np.unique(y, return_inverse=True)
@@ -441,7 +449,7 @@ class TrainingPlan:
         y: NDArray[Any],
         labels: list[Any],
         weight: FloatArray | None,
-        schema: table_schema.Schema,
+        schema: table_schema.TableSchema,
         name: str,
     ) -> _Target:
         pos_label = find_yes_label(labels)
@@ -577,7 +585,8 @@ def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
         return ""
     names = {auxiliaries} if isinstance(auxiliaries, str) else set(auxiliaries)
     per_row = FOREST_BYTES_PER_ROW if names & FORESTS else 0
-    needed, available = N_TABLE_COPIES * size.n_bytes + per_row * size.n_rows, available_memory()
+    (n_rows, n_bytes), available = size, available_memory()
+    needed = N_TABLE_COPIES * n_bytes + per_row * n_rows
     if needed <= available:
         return ""
     return (

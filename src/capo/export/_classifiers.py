@@ -1,7 +1,5 @@
 """Conversion of fitted classifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations

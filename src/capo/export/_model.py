@@ -4,8 +4,6 @@ All targets share one graph: the outputs of an auxiliary are a matrix with K col
 classes, and the number of classes or labels otherwise.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Conversion of fitted transformers."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Container
 from dataclasses import replace

@@ -4,8 +4,6 @@ The value of an ensemble is the sum of the leaves that a row reaches. A split te
 is at most (or below, or equal to one of) some values, and sends missing values to a fixed side.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ Checksums show damage and edits, not who wrote a file. Sizes are compared before
 only names of the format are accepted; nothing is ever unpacked to disk.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

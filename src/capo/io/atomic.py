@@ -1,7 +1,5 @@
 """Atomic writes: a file is either written completely or left as it was."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile
@@ -9,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from ..exceptions import OutputError
@@ -17,8 +14,6 @@ from ..exceptions import OutputError
 #: A temporary file that is not locked is removed after this time, in which its process could lock it.
 MIN_ABANDONED_SECONDS = 60
 _PREFIX, _SUFFIX = ".capo-", ".part"
-#: The open files of this process, by their handles.
-_OPEN_FILES = Path("/proc/self/fd")
 
 
 @contextmanager
@@ -63,53 +58,21 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _write_and_replace(destination: Path) -> Iterator[BinaryIO]:
-    unnamed = _open_unnamed(destination.parent)
-    if unnamed is None:
-        yield from _write_named(destination)
-        return
-    with unnamed:
-        yield unnamed
-        _flush_to_disk(unnamed)
-        os.fchmod(unnamed.fileno(), _file_mode(destination))
-        _link(unnamed.fileno(), destination)
-
-
-def _open_unnamed(folder: Path) -> BinaryIO | None:
-    """Open a file without a name, which vanishes if the process is killed; None if that is not supported."""
-    if not hasattr(os, "O_TMPFILE") or not _OPEN_FILES.exists():
-        return None
-    try:
-        handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
-    except OSError:  # each file system refuses in its own way; a real obstacle is met again
-        return None
-    return os.fdopen(handle, "wb")
-
-
-def _link(handle: int, destination: Path) -> None:
-    """Give an open file without a name the name of the destination."""
-    source = _OPEN_FILES / str(handle)
-    try:
-        # With src_dir_fd Python follows the symbolic link; on an absolute path it has no other effect.
-        os.link(source, destination, src_dir_fd=handle)
-    except FileExistsError:
-        temporary = destination.with_name(f"{_PREFIX}{token_hex(8)}{_SUFFIX}")
-        os.link(source, temporary, src_dir_fd=handle)
-        with _removed_on_error(temporary):
-            temporary.replace(destination)
-
-
-def _write_named(destination: Path) -> Iterator[BinaryIO]:
-    """Write a file with a temporary name."""
     _remove_abandoned(destination.parent)
     handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=destination.parent)
     temporary = Path(name)
-    with _removed_on_error(temporary):
+    try:
         with os.fdopen(handle, "wb") as file:
-            _lock(file.fileno())
+            _lock(handle)
             yield file
-            _flush_to_disk(file)
+            file.flush()
+            os.fsync(handle)
         temporary.chmod(_file_mode(destination))
         temporary.replace(destination)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
 
 
 def _remove_abandoned(folder: Path) -> None:
@@ -129,21 +92,6 @@ def _lock(handle: int) -> bool:
     except (ImportError, OSError):
         return False
     return True
-
-
-@contextmanager
-def _removed_on_error(temporary: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-
-
-def _flush_to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _file_mode(destination: Path) -> int:

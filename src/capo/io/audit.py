@@ -12,8 +12,6 @@ would let a node that was checked stand for another one, so the ids are removed;
 protocols, which skops reads with older loaders, are refused.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

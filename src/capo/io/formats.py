@@ -4,8 +4,6 @@ The first line of a CSV file holds the names of the columns; a title and comment
 keys of nested objects are columns such as ``user.age``.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import glob
@@ -26,7 +24,7 @@ from sklearn.datasets import load_svmlight_file
 
 from ..exceptions import MissingExtraError, TableError
 from . import source
-from .source import Batch, ByteSource, NoRowsError, SparseRows
+from .source import Batch, NoRowsError, SparseRows
 
 #: The formats, with the endings of their files.
 FORMATS = {
@@ -56,7 +54,7 @@ class TableReader:
     format : {"csv", "parquet", "feather", "json", "jsonl", "excel", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional
-        The delimiter of a CSV file; by default it is detected from the header.
+        The delimiter of a CSV file, or "tab"; by default it is detected from the header.
     encoding : str, optional
         The encoding of a CSV file, by default UTF-8.
     sheet : str, optional
@@ -69,10 +67,22 @@ class TableReader:
     encoding: str | None = None
     sheet: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.delimiter is not None:
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter)
+            if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\n\r':
+                raise TableError(
+                    "the delimiter must be a single ASCII character such as ',' or ';', or 'tab': got "
+                    f"{delimiter!r}."
+                )
+            object.__setattr__(self, "delimiter", delimiter)
+        if self.format is not None and self.format not in FORMATS:
+            raise TableError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}.")
+
     @property
     def name(self) -> str:
         """The name of the file in messages."""
-        return ByteSource(self.path).name
+        return "standard input" if self.path == "-" else self.path
 
     @property
     def paths(self) -> list[str]:
@@ -85,7 +95,7 @@ class TableReader:
         if path.is_dir():  # hidden files and those like _SUCCESS are no tables
             endings = tuple(chain.from_iterable(FORMATS.values()))
             files = [file for file in files if Path(file).name[0] not in "._"]
-            files = [file for file in files if ByteSource(file).stem.lower().endswith(endings)]
+            files = [file for file in files if _uncompressed_name(file).endswith(endings)]
         return files or [self.path]
 
     def batches(self, max_rows: int | None = None) -> Iterator[Batch]:
@@ -107,72 +117,58 @@ class TableReader:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
 
     def _file_batches(self) -> Iterator[Batch]:
-        file = ByteSource(self.path)
-        with file.open() as opened:
+        with source.open_decompressed(self.path, self.name) as opened:
             head, stream = source.read_head(opened)
             if not head:
-                raise NoRowsError(f"{file.name} is empty.")
-            format = self.format or detect_format(file.name, file.stem, head)
+                raise NoRowsError(f"{self.name} is empty.")
+            format = self.detect_format(head)
             if self.sheet is not None and format != "excel":
-                raise TableError(f"{file.name} is not an Excel file: leave out --sheet.")
+                raise TableError(f"{self.name} is not an Excel file: leave out --sheet.")
             if format == "parquet":
-                yield from read_parquet(file, stream)
+                yield from read_parquet(self, stream)
             elif format == "jsonl":
-                yield from _read_json_lines(stream, head, file.name, self.encoding)
+                yield from _read_json_lines(stream, head, self.name, self.encoding)
             elif format in ("feather", "json"):
-                yield _read_whole(format, stream, file.name)
+                yield _read_whole(format, stream, self.name)
             elif format == "excel":
-                yield from _read_excel(stream, file.name, self.sheet)
+                yield from _read_excel(stream, self.name, self.sheet)
             elif format == "svmlight":
-                yield from _read_svmlight(stream, head, file.name)
+                yield from _read_svmlight(stream, head, self.name)
             else:
                 yield from read_delimited(self, stream, head)
+
+    def detect_format(self, head: bytes) -> str:
+        """The format that is asked for, or else that of the first bytes, the file name and the first line."""
+        if self.format:
+            return self.format
+        for signature, format in _SIGNATURES.items():
+            if head.startswith(signature):
+                return format
+        text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+        if _JSON_START.match(text):
+            line = text.split(b"\n", 1)[0].strip()
+            if line.startswith(b"{") and line.endswith(b"}"):
+                return "jsonl"
+            if text.startswith(b"["):
+                return "json"
+            raise TableError(
+                f"{self.name} is a JSON file, but neither an array of objects nor one object in each line: "
+                "convert it to JSON lines, CSV or Parquet."
+            )
+        name = _uncompressed_name(self.path)
+        for format, endings in FORMATS.items():
+            if name.endswith(endings):
+                return format
+        return "svmlight" if _TYPICAL_SVMLIGHT_LINE.match(head.split(b"\n", 1)[0]) else "csv"
 
     def read(self) -> Batch:
         """Read all rows."""
         return source.concat_batches(self.batches())
 
 
-def open_table(
-    path: str,
-    format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-) -> TableReader:
-    """Check the settings, and return a reader of the file."""
-    if delimiter is not None:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\n\r':
-            raise TableError(
-                "the delimiter must be a single ASCII character such as ',' or ';', or 'tab': got "
-                f"{delimiter!r}."
-            )
-    if format is not None and format not in FORMATS:
-        raise TableError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}.")
-    return TableReader(path, format, delimiter, encoding, sheet)
-
-
-def detect_format(name: str, stem: str, head: bytes) -> str:
-    """Detect the format from the first bytes, the file name and the first line."""
-    for signature, format in _SIGNATURES.items():
-        if head.startswith(signature):
-            return format
-    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    if _JSON_START.match(text):
-        line = text.split(b"\n", 1)[0].strip()
-        if line.startswith(b"{") and line.endswith(b"}"):
-            return "jsonl"
-        if text.startswith(b"["):
-            return "json"
-        raise TableError(
-            f"{name} is a JSON file, but neither an array of objects nor one object in each line: convert it "
-            "to JSON lines, CSV or Parquet."
-        )
-    for format, endings in FORMATS.items():
-        if stem.lower().endswith(endings):
-            return format
-    return "svmlight" if _TYPICAL_SVMLIGHT_LINE.match(head.split(b"\n", 1)[0]) else "csv"
+def _uncompressed_name(path: str) -> str:
+    """The path without the ending of a compressed file, in lower case."""
+    return re.sub(r"\.(gz|bz2|xz|zip)$", "", path).lower()
 
 
 def _parse_blocks(
@@ -416,37 +412,37 @@ PARQUET_BATCH_SIZE = 20_000
 
 
 def read_parquet(
-    file: ByteSource, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
+    table: TableReader, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
 ) -> Iterator[Batch]:
     """Yield the rows in batches: all of them, or `n_rows` from the row `start`, counted from 0."""
     row = start + 1
-    with _scan_parquet(file, stream) as frame:
+    with _scan_parquet(table, stream) as frame:
         rows = frame.slice(start, n_rows)
         for part in rows.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
             if part.height:
                 yield Batch(_flatten_structs(part), row)
             row += part.height
     if row == start + 1:
-        raise NoRowsError(f"{file.name} has columns but no rows.")
+        raise NoRowsError(f"{table.name} has columns but no rows.")
 
 
-def count_parquet(file: ByteSource) -> tuple[int, int]:
+def count_parquet(table: TableReader) -> tuple[int, int]:
     """The numbers of rows and columns, from the metadata."""
-    with file.open() as stream, _scan_parquet(file, stream) as frame:
+    with source.open_decompressed(table.path, table.name) as stream, _scan_parquet(table, stream) as frame:
         return int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
 
 
 @contextmanager
-def _scan_parquet(file: ByteSource, stream: io.BufferedReader) -> Iterator[pl.LazyFrame]:
+def _scan_parquet(table: TableReader, stream: io.BufferedReader) -> Iterator[pl.LazyFrame]:
     """Scan an uncompressed file in place, and anything else in memory."""
-    path = file.path
+    is_plain = table.path != "-" and table.path.lower() == _uncompressed_name(table.path)
     try:
-        if path is not None and path.is_file() and str(path) == file.stem:
-            yield pl.scan_parquet(path, glob=False)
+        if is_plain and Path(table.path).is_file():
+            yield pl.scan_parquet(table.path, glob=False)
         else:
             yield pl.scan_parquet(io.BytesIO(stream.read()), glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise TableError(f"{file.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
+        raise TableError(f"{table.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
 
 
 #: How the library names the column at a position, counted from 0, if it has no name.

@@ -1,7 +1,5 @@
 """The manifest of a model file: a description of its model, readable without opening the model."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings
@@ -88,7 +86,7 @@ class Manifest:
             measure=model.measure_.label if hasattr(model, "measure_") else "",
             classes=np.asarray(getattr(model, "label_pair", getattr(model, "classes_", ()))).tolist(),
             threshold=None if threshold is None else float(threshold),
-            schema=schema or describe_table(model),
+            schema=describe_table(model) | schema,
             training=training,
             summary=str(model.summary()) if hasattr(model, "summary") else "",
             versions={"python": python_version(), **versions},
@@ -130,12 +128,12 @@ def describe_table(model: Any) -> dict[str, Any]:
         return {"kind": "svmlight", "n_features": int(model.n_features_in_)}
     if not schema.names:
         return {}
-    columns = {column.key: column.kind.to_dict() for column in schema.columns}
     label_kind = {"b": "boolean", "i": "integer", "u": "integer"}.get(model.classes_.dtype.kind, "text")
-    table = {"kind": "table", "columns": columns, "target": model.target_name_, "label_kind": label_kind}
+    table = {"kind": "table", "target": model.target_name_, "label_kind": label_kind}
+    table |= {"weight": "", "ids": [], "group": ""}
     if model.target_type_ == "multilabel":
         table |= {"kind": "label matrix", "label_names": list(map(str, model.classes_)), "separator": ""}
-    return {**table, "weight": "", "ids": [], "group": ""}
+    return {**table, "columns": {column.key: column.kind.to_dict() for column in schema.columns}}
 
 
 def estimator_label(model: Any) -> str:
@@ -172,7 +170,7 @@ def save(
     path : path-like
         The file; an existing one is replaced when the new one is complete.
     schema, training : dict, optional
-        Descriptions of the columns and of the training table, for the manifest.
+        What is known of the columns, beyond the model, and of the training table, for the manifest.
 
     See Also
     --------

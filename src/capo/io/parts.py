@@ -4,8 +4,6 @@ The rows of a Parquet file are found by its metadata. Those of a CSV file are fo
 bytes, which keeps only the positions at which parts start. Other files are not divided.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 from collections.abc import Sequence
@@ -20,7 +18,7 @@ import numpy as np
 from ..exceptions import TableError
 from . import formats, source
 from .formats import TableReader
-from .source import Batch, ByteSource, NoRowsError
+from .source import Batch, NoRowsError
 
 #: By default a part has at most so many rows, and fewer if they have many columns.
 MAX_PART_ROWS = 200_000
@@ -64,9 +62,9 @@ class FilePart:
     def read(self) -> Batch:
         """Read all rows."""
         if self.lines is None:
-            opened = ByteSource(self.path)
-            with opened.open() as stream:
-                return source.concat_batches(formats.read_parquet(opened, stream, self.start, self.n_rows))
+            with source.open_decompressed(self.path, self.path) as stream:
+                rows = formats.read_parquet(self.table, stream, self.start, self.n_rows)
+                return source.concat_batches(rows)
         start, stop, n_lines_before, header = self.lines
         try:
             with Path(self.path).open("rb") as file:
@@ -111,7 +109,7 @@ def _divide_file(table: TableReader, max_rows: int | None) -> Sequence[TablePart
     if format == "csv":
         # The first batch shows the number of columns, and raises an error if this is no table.
         return _divide_lines(table, max_rows or _default_rows(next(table.batches()).frame.width))
-    n_rows, n_columns = formats.count_parquet(ByteSource(table.path))
+    n_rows, n_columns = formats.count_parquet(table)
     if not n_rows:
         raise NoRowsError(f"{table.name} has columns but no rows.")
     size = max_rows or _default_rows(n_columns)
@@ -124,14 +122,14 @@ def _default_rows(n_columns: int) -> int:
 
 def _divisible_format(table: TableReader) -> str | None:
     """The format of a file that can be divided; None for other files, compressed ones and pipes."""
-    opened = ByteSource(table.path)
-    if opened.path is None or not opened.path.is_file():
+    path = Path(table.path)
+    if table.path == "-" or not path.is_file():
         return None
-    with opened.open() as stream, opened.path.open("rb") as file:
+    with source.open_decompressed(table.path, table.name) as stream, path.open("rb") as file:
         head, _ = source.read_head(stream)
         if not head or file.read(source.HEAD_SIZE) != head:
             return None
-    format = table.format or formats.detect_format(opened.name, opened.stem, head)
+    format = table.detect_format(head)
     is_divisible = format == "parquet" or (format == "csv" and _has_plain_lines(head, table.encoding))
     return format if is_divisible else None
 
@@ -179,15 +177,8 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
     return parts
 
 
-class TableSize(NamedTuple):
-    """The number of rows, and the bytes of their values in memory."""
-
-    n_rows: int
-    n_bytes: int
-
-
-def estimate_size(table: TableReader) -> TableSize | None:
-    """Estimate the size of a table from the first rows of its largest file.
+def estimate_size(table: TableReader) -> tuple[int, int] | None:
+    """Estimate the rows of a table, and the bytes of their values, from the first rows of its largest file.
 
     None if that is not a Parquet file or a CSV file that is not compressed, which can be read in parts.
     """
@@ -200,6 +191,6 @@ def estimate_size(table: TableReader) -> TableSize | None:
     batch = next(reader.batches())
     n_read: float = min(sizes[largest], source.BLOCK_SIZE)
     if format == "parquet":
-        n_read = sizes[largest] * len(batch) / formats.count_parquet(ByteSource(largest))[0]
+        n_read = sizes[largest] * len(batch) / formats.count_parquet(reader)[0]
     n_batches = sum(sizes.values()) / n_read
-    return TableSize(int(n_batches * len(batch)), int(n_batches * batch.frame.estimated_size()))
+    return int(n_batches * len(batch)), int(n_batches * batch.frame.estimated_size())

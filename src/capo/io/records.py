@@ -40,8 +40,6 @@ node is checked before an object is made of it: the class is one of these, the o
 and fields of its class, and no attribute takes the place of a method.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -56,7 +54,7 @@ from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -106,14 +104,7 @@ PRIVATE_CLASSES: dict[str, type[Any]] = {
     "sklearn.CalibratedClassifier": CalibratedClassifier,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    each.__name__: each
-    for each in (
-        check_array,
-        class_separation,
-        clip_standardized,
-        f_classif,
-        to_dense,
-    )
+    each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
 }
 #: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
 #: which may contain code, and settings of processes and of the screen.
@@ -186,23 +177,6 @@ def class_name(kind: type[Any]) -> str | None:
     private = (name for name, each in PRIVATE_CLASSES.items() if each is kind)
     name = next(private, kind.__name__ if public.startswith("capo") else f"{public}.{kind.__name__}")
     return name if find_class(name) is kind else None
-
-
-class _Kind(NamedTuple):
-    """How values of some types are written: under a tag, as simpler values of which they are made again."""
-
-    tag: str
-    applies: Callable[[Any], Any]
-    to_content: Callable[[Any], Any]
-    from_content: Callable[[Any], Any]
-
-
-def _is(*kinds: type[Any]) -> Callable[[Any], bool]:
-    return lambda value: type(value) in kinds
-
-
-def _is_in(table: dict[str, Any]) -> Callable[[Any], bool]:
-    return lambda value: table.get(type(value).__name__) is type(value)
 
 
 def _is_function(value: Any) -> bool:
@@ -330,100 +304,86 @@ def _check_branches(left: Any, right: Any) -> None:
         raise ValueError("a branch of a tree leads out of it")
 
 
-#: The first that applies is used.
-_KINDS = (
-    _Kind("float", _is(float), repr, lambda text: _FLOATS[text]),
-    _Kind("tuple", _is(tuple), list, lambda values: tuple(_require(values, list))),
-    _Kind("set", _is(set), lambda value: sorted(value, key=repr), lambda values: set(_require(values, list))),
-    _Kind("dict", _is(dict, OrderedDict, defaultdict), lambda value: list(map(list, value.items())), dict),
-    _Kind("bunch", _is(Bunch), dict, lambda values: Bunch(**values)),
-    _Kind("slice", _is(slice), lambda value: [value.start, value.stop, value.step], lambda c: slice(*c)),
-    _Kind(
-        "bytes",
-        _is(bytes),
-        lambda value: base64.b64encode(value).decode(),
-        partial(base64.b64decode, validate=True),
-    ),
-    _Kind(
-        "scalar",
-        lambda value: isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS,
-        lambda value: [value.dtype.str, value.item()],
-        _make_scalar,
-    ),
-    _Kind(
-        "dtype",
-        lambda value: isinstance(value, np.dtype) and value.names is None,
-        lambda value: value.str,
-        lambda text: np.dtype(_require(text, str)),
-    ),
-    _Kind(
-        "type",
-        lambda value: isinstance(value, type) and issubclass(value, np.generic),
-        lambda value: np.dtype(value).str,
-        lambda text: np.dtype(_require(text, str)).type,
-    ),
-    _Kind(
-        "object_array",
-        lambda value: type(value) is np.ndarray and value.dtype == object,
-        lambda value: [list(value.shape), list(value.flat)],
-        _make_object_array,
-    ),
-    _Kind(
-        "sparse",
-        _is_in(_SPARSE_CLASSES),
+#: By its tag, how a value is written as simpler ones, and made again of them.
+_KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "float": (repr, lambda text: _FLOATS[text]),
+    "tuple": (list, lambda values: tuple(_require(values, list))),
+    "set": (lambda value: sorted(value, key=repr), lambda values: set(_require(values, list))),
+    "dict": (lambda value: list(map(list, value.items())), dict),
+    "bunch": (dict, lambda values: Bunch(**values)),
+    "slice": (lambda value: [value.start, value.stop, value.step], lambda content: slice(*content)),
+    "bytes": (lambda value: base64.b64encode(value).decode(), partial(base64.b64decode, validate=True)),
+    "scalar": (lambda value: [value.dtype.str, value.item()], _make_scalar),
+    "dtype": (lambda value: value.str, lambda text: np.dtype(_require(text, str))),
+    "type": (lambda value: np.dtype(value).str, lambda text: np.dtype(_require(text, str)).type),
+    "object_array": (lambda value: [list(value.shape), list(value.flat)], _make_object_array),
+    "sparse": (
         lambda value: [type(value).__name__, list(value.shape), value.data, value.indices, value.indptr],
         _make_sparse,
     ),
-    _Kind("measure", _is_named, lambda value: [value.name, value.params], _make_measure),
-    _Kind(
-        "spline",
-        _is(BSpline),
-        lambda value: [value.t, value.c, value.k, value.extrapolate],
-        lambda content: BSpline(*content),
-    ),
-    _Kind(
-        "masked_array",
-        _is(np.ma.MaskedArray),
+    "measure": (lambda value: [value.name, value.params], _make_measure),
+    "spline": (lambda value: [value.t, value.c, value.k, value.extrapolate], lambda c: BSpline(*c)),
+    "masked_array": (
         lambda value: [value.data, np.ma.getmaskarray(value)],
         lambda content: np.ma.MaskedArray(*content),
     ),
-    _Kind("transposed", _is(np.ndarray, np.memmap), lambda value: value.T, lambda array: array.T),
-    _Kind("formula", _is(Formula), lambda value: value.text, lambda text: Formula(_require(text, str))),
-    _Kind(
-        "function_measure",
-        _is(FunctionMeasure),
+    "transposed": (lambda value: value.T, lambda array: array.T),
+    "formula": (lambda value: value.text, lambda text: Formula(_require(text, str))),
+    "function_measure": (
         lambda value: [value.function, value.name],
         lambda content: FunctionMeasure(content[0], _require(content[1], str)),
     ),
-    _Kind(
-        "function",
-        _is_function,
+    "function": (
         lambda value: [getattr(value, "func", value).__name__, getattr(value, "keywords", {})],
         _make_function,
     ),
-    _Kind(
-        "enum",
-        lambda value: isinstance(value, Enum) and class_name(type(value)),
+    "enum": (
         lambda value: [class_name(type(value)), value.name],
         lambda content: _require_class(content[0], Enum)[_require(content[1], str)],
     ),
-    _Kind("tree", _is(Tree), _tree_state, _make_tree),
-    _Kind("predictor", _is(TreePredictor), vars, _make_predictor),
-    _Kind("loss", _is_in(LOSSES), lambda value: [type(value).__name__, value.n_classes], _make_loss),
-    _Kind(
-        "generator",
-        _is(np.random.Generator),
+    "tree": (_tree_state, _make_tree),
+    "predictor": (vars, _make_predictor),
+    "loss": (lambda value: [type(value).__name__, value.n_classes], _make_loss),
+    "generator": (
         lambda value: [type(value.bit_generator).__name__, dict(value.bit_generator.state)],
         _make_generator,
     ),
-    _Kind(
-        "random_state",
-        _is(np.random.RandomState),
-        lambda value: value.get_state(legacy=False),
-        _make_random_state,
-    ),
-)
-_KINDS_BY_TAG = {kind.tag: kind for kind in _KINDS}
+    "random_state": (lambda value: value.get_state(legacy=False), _make_random_state),
+}
+#: The tags of values by their types, as far as these decide.
+_TAGS: dict[type[Any], str] = {
+    **{each: each.__name__ for each in (float, tuple, set, dict, slice, bytes)},
+    **dict.fromkeys((OrderedDict, defaultdict), "dict"),
+    **dict.fromkeys(_SPARSE_CLASSES.values(), "sparse"),
+    **dict.fromkeys(LOSSES.values(), "loss"),
+    Bunch: "bunch",
+    BSpline: "spline",
+    np.ma.MaskedArray: "masked_array",
+    np.memmap: "transposed",
+    Formula: "formula",
+    FunctionMeasure: "function_measure",
+    Tree: "tree",
+    TreePredictor: "predictor",
+    np.random.Generator: "generator",
+    np.random.RandomState: "random_state",
+}
+
+
+def _find_tag(value: Any) -> str | None:
+    """The tag of a value; None for estimators, records and objects of other packages."""
+    if type(value) in _TAGS:
+        return _TAGS[type(value)]
+    if type(value) is np.ndarray:
+        return "object_array" if value.dtype == object else "transposed"
+    checks = {
+        "scalar": isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS,
+        "dtype": isinstance(value, np.dtype) and value.names is None,
+        "type": isinstance(value, type) and issubclass(value, np.generic),
+        "measure": _is_named(value),
+        "function": _is_function(value),
+        "enum": isinstance(value, Enum) and class_name(type(value)) is not None,
+    }
+    return next((tag for tag, applies in checks.items() if applies), None)
 
 
 class Encoder:
@@ -477,9 +437,8 @@ class Encoder:
         is_array = kind in (np.ndarray, np.memmap) and not value.dtype.hasobject
         if is_array and not (value.ndim == 2 and value.strides[0] < value.strides[1]):
             return self._array(value)
-        written = next((each for each in _KINDS if each.applies(value)), None)
-        if written is not None:
-            return {written.tag: self.encode(written.to_content(value))}
+        if tag := _find_tag(value):
+            return {tag: self.encode(_KINDS[tag][0](value))}
         name = class_name(kind)
         if name is not None and not isinstance(value, BaseEstimator):
             names = [each.name for each in fields(value) if each.init] if is_dataclass(value) else vars(value)
@@ -579,8 +538,8 @@ class Decoder:
         if len(node) != 1:
             raise ValueError(f"a value is described by {len(node)} keys, not one")
         ((tag, content),) = node.items()
-        if tag in _KINDS_BY_TAG:
-            return _KINDS_BY_TAG[tag].from_content(self.decode(content))
+        if tag in _KINDS:
+            return _KINDS[tag][1](self.decode(content))
         if tag not in ("array", "object", "record", "estimator", "booster"):
             raise ValueError(f"values of the kind {tag!r} are not known")
         arguments = [content] if tag == "object" else _require(content, list)

@@ -7,7 +7,6 @@ import codecs
 import gzip
 import io
 import lzma
-import re
 import sys
 import zipfile
 import zlib
@@ -41,70 +40,53 @@ _EXCEL_ENTRY = "[Content_Types].xml"
 HEAD_SIZE = 2**16
 
 
-class ByteSource:
-    """A file or standard input, to be read once and decompressed.
+@contextmanager
+def open_decompressed(path: str, name: str) -> Iterator[io.BufferedReader]:
+    """Open a file or standard input to be read once; every failure becomes a `TableError` with the name."""
+    try:
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as raw:
+            head, stream = read_head(raw)
+            for signature, description in _UNSUPPORTED_FORMATS.items():
+                if head.startswith(signature):
+                    raise TableError(f"{name} is {description}.")
+            if head.startswith(_ZIP_SIGNATURE):
+                stream = _unzip(stream, name)
+            for signature, open_compressed in _DECOMPRESSORS.items():
+                if head.startswith(signature):
+                    stream = io.BufferedReader(open_compressed(stream))
+            yield stream
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise TableError(
+            f"{name} is compressed, but damaged or truncated: {error}. Copy or download it again."
+        ) from error
+    except FileNotFoundError as error:
+        raise TableError(f"there is no file {name}.") from error
+    except IsADirectoryError as error:
+        raise TableError(
+            f"{name} is a folder without tables, such as .parquet or .csv files: give a file."
+        ) from error
+    except OSError as error:
+        reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
+        raise TableError(f"{name} cannot be read: {reason}.") from error
 
-    Attributes
-    ----------
-    name : str
-        The name of the source in messages.
-    stem : str
-        The path without the suffix of a compressed file.
-    path : pathlib.Path, optional
-        The path of the file; None for standard input.
-    """
 
-    def __init__(self, path: str) -> None:
-        self.name = "standard input" if path == "-" else path
-        self.stem = re.sub(r"\.(gz|bz2|xz|zip)$", "", path)
-        self.path = None if path == "-" else Path(path)
-
-    @contextmanager
-    def open(self) -> Iterator[io.BufferedReader]:
-        """Open the decompressed stream; every failure becomes a `TableError`."""
-        try:
-            with sys.stdin.buffer if self.path is None else self.path.open("rb") as raw:
-                head, stream = read_head(raw)
-                for signature, description in _UNSUPPORTED_FORMATS.items():
-                    if head.startswith(signature):
-                        raise TableError(f"{self.name} is {description}.")
-                if head.startswith(_ZIP_SIGNATURE):
-                    stream = self._unzip(stream)
-                for signature, open_compressed in _DECOMPRESSORS.items():
-                    if head.startswith(signature):
-                        stream = io.BufferedReader(open_compressed(stream))
-                yield stream
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
-            raise TableError(
-                f"{self.name} is compressed, but damaged or truncated: {error}. Copy or download it again."
-            ) from error
-        except FileNotFoundError as error:
-            raise TableError(f"there is no file {self.name}.") from error
-        except IsADirectoryError as error:
-            raise TableError(
-                f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
-            ) from error
-        except OSError as error:
-            reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
-            raise TableError(f"{self.name} cannot be read: {reason}.") from error
-
-    def _unzip(self, stream: io.BufferedReader) -> io.BufferedReader:
-        """The only file of a zip archive; an Excel file is returned as it is."""
-        data = io.BytesIO(stream.read())
-        try:
-            archive = zipfile.ZipFile(data)
-            names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name]
-        except zipfile.BadZipFile as error:
-            raise TableError(
-                f"{self.name} is a zip archive or an Excel file, but damaged or truncated: {error}. Copy or "
-                "download it again."
-            ) from error
-        if _EXCEL_ENTRY in names:
-            data.seek(0)
-            return io.BufferedReader(data)
-        if len(names) != 1:
-            raise TableError(f"{self.name} is a zip archive of {len(names)} files: it must hold one.")
-        return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
+def _unzip(stream: io.BufferedReader, name: str) -> io.BufferedReader:
+    """The only file of a zip archive; an Excel file is returned as it is."""
+    data = io.BytesIO(stream.read())
+    try:
+        archive = zipfile.ZipFile(data)
+        names = [each for each in archive.namelist() if not each.endswith("/") and "__MACOSX" not in each]
+    except zipfile.BadZipFile as error:
+        raise TableError(
+            f"{name} is a zip archive or an Excel file, but damaged or truncated: {error}. Copy or download "
+            "it again."
+        ) from error
+    if _EXCEL_ENTRY in names:
+        data.seek(0)
+        return io.BufferedReader(data)
+    if len(names) != 1:
+        raise TableError(f"{name} is a zip archive of {len(names)} files: it must hold one.")
+    return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
 
 
 def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:

@@ -6,23 +6,19 @@ not of the column's kind, is an error; numbers in a column of categories are con
 that was not in the training table is passed on, and the model treats it as missing.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
 from .._compat import FloatArray, NDArray
-from ..decisions import ROW_PRICE_NAMES
 from ..exceptions import DataWarning, InvalidInputError, TableError
 from ..tables import kinds as column_kinds
 from ..tables import schema as inference
@@ -121,15 +117,6 @@ def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None
     raise TableError(f"there is no column {name!r}{suffix}. {hint}")
 
 
-@contextmanager
-def _table_errors() -> Iterator[None]:
-    """Raise errors about values as errors of the file."""
-    try:
-        yield
-    except InvalidInputError as error:
-        raise TableError(str(error)) from error
-
-
 LabelKind = Literal["integer", "boolean", "text"]
 #: Integers without leading zeros, and not so large that a double would lose digits.
 _INTEGER_LABEL = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
@@ -190,8 +177,7 @@ def _read_numbers(batch: Batch, name: str, role: str, kind: ColumnKind | None = 
     require_column(name, batch.frame.columns, role)
     column = nw.from_native(batch.frame[name], series_only=True)
     if isinstance(kind, ParsedKind):
-        with _table_errors():
-            return inference.parse_column(kind, column, first_row=batch.first_row)
+        return inference.parse_column(kind, column, first_row=batch.first_row)
     if column.dtype.is_numeric():
         return inference.to_floats(column)
     return inference.read_plain_numbers(column, batch.decimal_comma)[0]
@@ -199,59 +185,74 @@ def _read_numbers(batch: Batch, name: str, role: str, kind: ColumnKind | None = 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The schema of a table with named columns.
+    """What the columns of a table are for, and the kinds of the features, which the model has too.
 
     Attributes
     ----------
     table : FeatureSchema
-        The features and their kinds.
+        The features and their kinds; none for a file in svmlight format.
+    n_features : int
+        The number of features.
     target : str
         The column of the labels.
-    label_kind : {"integer", "boolean", "text"}
-        The kind of the labels.
     weight : str
         The column of the sample weights; empty if there is none.
     ids : tuple of str
         Columns that are copied to predictions and are not features.
     group : str
         The column of the groups, which training and evaluation read; empty if there is none.
+    label_kind : {"integer", "boolean", "text"}
+        The kind of the labels.
+    label_names : tuple of str
+        The labels if a row may have several: columns of the table, or the values in the target column.
+    separator : str
+        The text between the labels in the target column; empty if each label has a column.
+    segments : str
+        The column of the segments that have thresholds of their own; empty if there is none.
     """
 
-    name: ClassVar[str] = "table"
     table: FeatureSchema
-    target: str
-    label_kind: LabelKind
+    n_features: int
+    target: str = ""
     weight: str = ""
     ids: tuple[str, ...] = ()
     group: str = ""
+    label_kind: LabelKind = "text"
+    label_names: tuple[str, ...] = ()
+    separator: str = ""
+    segments: str = ""
 
     @property
-    def feature_names(self) -> list[str]:
-        """The names of the features."""
-        return self.table.names
+    def label_columns(self) -> list[str]:
+        """The columns with the labels."""
+        return list(self.label_names) if self.label_names and not self.separator else [self.target]
 
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.table.columns)
-
-    def features(self, batch: Batch) -> pl.DataFrame:
-        """Parse the columns of a batch; the types do not depend on the file."""
-        roles = {self.target, self.weight, self.group, *self.ids} - {*self.feature_names}
-        with _table_errors():
-            frame = self.table.select(batch.frame.drop(roles, strict=False))
-            if batch.decimal_comma:
-                numbers = [each.key for each in self.table.columns if each.kind == NumberKind()]
-                texts = frame.select(numbers).select(pl.col(pl.String)).columns
-                points = pl.col(texts).str.strip_chars().str.replace(inference.DECIMAL_COMMA, "${1}.${2}")
-                frame = frame.with_columns(points)
-            parsed = self.table.parse(frame, first_row=batch.first_row)
-            check_numbers(parsed, first_row=batch.first_row)
+    def features(self, batch: Batch) -> Any:
+        """Parse the columns of a batch; the types do not depend on the file. The segments are added."""
+        if not self.table.columns:
+            return batch.sparse_rows.resize_features(self.n_features)
+        roles = {self.target, self.weight, self.group, *self.ids} - {*self.table.names}
+        frame = self.table.select(batch.frame.drop(roles, strict=False))
+        if batch.decimal_comma:
+            numbers = [each.key for each in self.table.columns if each.kind == NumberKind()]
+            texts = frame.select(numbers).select(pl.col(pl.String)).columns
+            points = pl.col(texts).str.strip_chars().str.replace(inference.DECIMAL_COMMA, "${1}.${2}")
+            frame = frame.with_columns(points)
+        parsed = self.table.parse(frame, first_row=batch.first_row)
+        check_numbers(parsed, first_row=batch.first_row)
         categories = [column.key for column in self.table.of_role("category")]
-        return parsed.with_columns(pl.col(categories).cast(pl.Categorical))
+        parsed = parsed.with_columns(pl.col(categories).cast(pl.Categorical))
+        if not self.segments or self.segments in parsed.columns:
+            return parsed
+        require_column(self.segments, batch.frame.columns, "segments")
+        return parsed.with_columns(batch.frame[self.segments])
 
     def labels(self, batch: Batch) -> Any:
-        """Read the labels of a batch, none of which may be missing."""
+        """Read the labels of a batch, none of which may be missing; a data frame if rows have several."""
+        if not self.table.columns:
+            return _integer_labels(batch)
+        if self.label_names:
+            return self._label_matrix(batch)
         if not self.target:
             raise TableError(
                 "the model was trained in Python on labels without a name, so that the column with the "
@@ -271,69 +272,7 @@ class TableSchema:
             )
         return texts.cast(pl.Float64).cast(pl.Int64).to_numpy()
 
-    def weights(self, batch: Batch) -> FloatArray | None:
-        """Read the sample weights of a batch; None if there is no column for them."""
-        if not self.weight:
-            return None
-        weights = _read_numbers(batch, self.weight, "weight")
-        if not ((weights >= 0) & (weights <= MAX_MAGNITUDE)).all():
-            raise TableError(
-                f"the weights in {self.weight!r} must be non-negative numbers without missing values."
-            )
-        return weights
-
-    def groups(self, batch: Batch) -> NDArray[np.generic] | None:
-        """Read the groups of a training table; None if there is no column for them."""
-        return _read_complete_texts(batch, self.group, "group").to_numpy() if self.group else None
-
-    def known_groups(self, batch: Batch) -> NDArray[np.generic] | None:
-        """Read the groups of rows to evaluate; None if the model has none or the table lacks the column."""
-        return self.groups(batch) if self.group in batch.frame.columns else None
-
-    def id_columns(self, batch: Batch) -> pl.DataFrame:
-        """Select the identifier columns that the batch has."""
-        frame = batch.frame
-        names = [name for name in self.ids if name in frame.columns]
-        for name in names:
-            _check_scalar_dtype(frame[name])
-        return frame.select(names)
-
-    def with_ids(self, ids: Sequence[str]) -> Self:
-        """Return the schema with other identifier columns."""
-        return replace(self, ids=tuple(dict.fromkeys(ids)))
-
-    def example_row(self) -> pl.DataFrame:
-        """Return one row with the columns and data types of `features`."""
-        return self.features(
-            Batch(pl.DataFrame({name: pl.Series([None], dtype=pl.String) for name in self.feature_names}), 1)
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert the schema to JSON values."""
-        roles = {key: list(each) if isinstance(each, tuple) else each for key, each in vars(self).items()}
-        del roles["table"]
-        columns = {column.key: column.kind.to_dict() for column in self.table.columns}
-        return {"kind": self.name, **roles, "columns": columns}
-
-
-@dataclass(frozen=True)
-class LabelMatrixSchema(TableSchema):
-    """The schema of a table whose rows have several labels.
-
-    Attributes
-    ----------
-    label_names : tuple of str
-        The labels: columns of the table, or the values in the target column.
-    separator : str
-        The text between the labels in the target column; empty if each label has a column.
-    """
-
-    name: ClassVar[str] = "label matrix"
-    label_names: tuple[str, ...] = ()
-    separator: str = ""
-
-    def labels(self, batch: Batch) -> Any:
-        """Read the label matrix of a batch: a data frame of zeros and ones, one column for each label."""
+    def _label_matrix(self, batch: Batch) -> pl.DataFrame:
         if not self.separator:
             return pl.DataFrame({name: _read_indicators(batch, name) for name in self.label_names})
         positions = {name: position for position, name in enumerate(self.label_names)}
@@ -347,6 +286,52 @@ class LabelMatrixSchema(TableSchema):
                     )
                 matrix[row, positions[label]] = 1
         return pl.DataFrame(matrix, schema=list(self.label_names))
+
+    def weights(self, batch: Batch) -> FloatArray | None:
+        """Read the sample weights of a batch; None if there is no column for them."""
+        if not self.weight:
+            return None
+        weights = _read_numbers(batch, self.weight, "weight")
+        if not ((weights >= 0) & (weights <= MAX_MAGNITUDE)).all():
+            raise TableError(
+                f"the weights in {self.weight!r} must be non-negative numbers without missing values."
+            )
+        return weights
+
+    def groups(self, batch: Batch, *, is_needed: bool = True) -> NDArray[np.generic] | None:
+        """Read the groups of a batch; None if the model has none, or if the table need not have them."""
+        if not self.group or not (is_needed or self.group in batch.frame.columns):
+            return None
+        return _read_complete_texts(batch, self.group, "group").to_numpy()
+
+    def id_columns(self, batch: Batch) -> pl.DataFrame:
+        """Select the identifier columns that the batch has."""
+        found = [batch.frame[name] for name in self.ids if name in batch.frame.columns]
+        for column in found:
+            _check_scalar_dtype(column)
+        return pl.DataFrame(found)
+
+    def with_ids(self, ids: Sequence[str]) -> Self:
+        """Return the schema with other identifier columns."""
+        if ids and not self.table.columns:
+            raise InvalidInputError(
+                "a file in svmlight format has no named columns that could be identifiers."
+            )
+        return replace(self, ids=tuple(dict.fromkeys(ids)))
+
+    def example_row(self) -> Any:
+        """Return one row with the columns and data types of `features`."""
+        if not self.table.columns:
+            return np.zeros((1, self.n_features))
+        return replace(self, segments="").features(
+            Batch(pl.DataFrame(schema=dict.fromkeys(self.table.names, pl.String)).clear(1), 1)
+        )
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What the manifest of a model file holds beyond what the model knows."""
+        names = [name for name in ROLES if self.table.columns and (name != "separator" or self.label_names)]
+        return {name: getattr(self, name) for name in names}
 
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
@@ -368,149 +353,89 @@ def _read_indicators(batch: Batch, name: str) -> pl.Series:
     return texts.replace_strict(_INDICATORS, return_dtype=pl.Int8).alias(name)
 
 
-@dataclass(frozen=True)
-class SparseSchema:
-    """The schema of a file in svmlight format: the number of features."""
-
-    label_kind: ClassVar[LabelKind] = "integer"
-    feature_names: ClassVar[None] = None
-    n_features: int
-
-    def features(self, batch: Batch) -> Any:
-        return batch.sparse_rows.resize_features(self.n_features)
-
-    def labels(self, batch: Batch) -> NDArray[np.generic]:
-        labels = batch.sparse_rows.labels
-        is_integer = (labels == np.rint(labels)) & (np.abs(labels) < 2**53)
-        if not is_integer.all():
-            position = int(np.argmin(is_integer))
-            raise TableError(
-                f"the labels must be integers: row {batch.first_row + position:,} has {labels[position]:g}."
-            )
-        return labels.astype(np.int64)
-
-    def weights(self, batch: Batch) -> None:
-        return None
-
-    groups = known_groups = weights
-
-    def id_columns(self, batch: Batch) -> pl.DataFrame:
-        return pl.DataFrame()
-
-    def with_ids(self, ids: Sequence[str]) -> Self:
-        if ids:
-            raise InvalidInputError(
-                "a file in svmlight format has no named columns that could be identifiers."
-            )
-        return self
-
-    def example_row(self) -> FloatArray:
-        return np.zeros((1, self.n_features))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "svmlight", "n_features": self.n_features}
+def _integer_labels(batch: Batch) -> NDArray[np.generic]:
+    """The labels of a file in svmlight format."""
+    labels = batch.sparse_rows.labels
+    is_integer = (labels == np.rint(labels)) & (np.abs(labels) < 2**53)
+    if not is_integer.all():
+        position = int(np.argmin(is_integer))
+        raise TableError(
+            f"the labels must be integers: row {batch.first_row + position:,} has {labels[position]:g}."
+        )
+    return labels.astype(np.int64)
 
 
-#: The columns that a model needs, and their conversion from the batches of a file.
-Schema = TableSchema | SparseSchema
+#: Fields that `TableSchema` adds to what `capo.io.model_file.describe_table` says about a model's tables.
+ROLES = ("target", "weight", "ids", "group", "separator")
 
 
-def schema_from_dict(values: dict[str, Any], features: FeatureSchema) -> Schema:
-    """Restore a schema from the values of its `to_dict`; a ValueError if they are not valid.
-
-    The kinds of the columns are those of the model, `features`.
-    """
-    match values:
-        case {"kind": "svmlight", "n_features": int() as n_features} if n_features > 0:
-            return SparseSchema(n_features)
-        case {"kind": "table" | "label matrix" as name, "columns": dict() as columns, **texts} if columns:
-            schema = LabelMatrixSchema if name == LabelMatrixSchema.name else TableSchema
-            like = schema(features, "", "text").to_dict()
-            if columns != like["columns"]:
-                raise ValueError("the model's columns do not match its schema")
-            return schema(table=features, **column_kinds.read_fields(texts, like, "the fields of its schema"))
-    raise ValueError("its schema is missing or not valid")
+def schema_from_manifest(
+    values: dict[str, Any], like: dict[str, Any], features: FeatureSchema
+) -> TableSchema:
+    """Restore the schema of a model's tables, which `like` describes but for `ROLES`."""
+    defaults = {name: like[name] for name in ROLES if name in like}
+    if {**values, **defaults} != like:
+        raise ValueError("the model's columns do not match its schema")
+    roles = {name: values.get(name) for name in defaults}
+    return TableSchema(
+        features,
+        like.get("n_features", len(features.columns)),
+        label_kind=like.get("label_kind", "text"),
+        label_names=tuple(like.get("label_names", ())),
+        **column_kinds.read_fields(roles, defaults, "the fields of its schema"),
+    )
 
 
 #: Text columns of a table, at most.
 MAX_TEXT_COLUMNS = 1000
 
 
-@dataclass(frozen=True)
-class SchemaInference:
-    """A schema, and notes for the user on how columns were interpreted.
+def infer_table_schema(
+    batch: Batch, roles: ColumnRoles, inferred: FeatureSchema, separator: str = ""
+) -> TableSchema:
+    """Choose the features of a training table among the inferred columns, and infer the kind of the labels.
 
-    Attributes
-    ----------
-    schema : Schema
-        The schema.
-    features : FeatureSchema, optional
-        The kinds of the columns, with their reasons; None for a file in svmlight format.
-    notes : tuple of str
-        What may mislead.
-    remarks : tuple of str
-        What is only worth knowing.
+    Rows have several labels if there are several label columns, or a separator of the labels in the target
+    column.
     """
-
-    schema: Schema
-    features: FeatureSchema | None = None
-    notes: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") -> SchemaInference:
-    """Infer the kinds of the columns and labels of a training table.
-
-    The result has a `LabelMatrixSchema` if there are several label columns, or a separator of the labels in
-    the target column.
-    """
-    roles.check(batch.frame.columns)
-    features, notes = infer_features(batch, roles)
-    used = [each for each in features.columns if each.kind.role != "none" or each.key in roles.scores]
-    columns = FeatureSchema(tuple(used))
-    if not columns.columns:
-        raise TableError(" ".join(["the table has no feature columns.", *notes]))
-    remarks = [
-        f"The column {column.key!r} is used as categories: {column.reason}."
-        for column in features.columns
-        if isinstance(column.kind, CodeKind)
-    ]
-    schema = TableSchema(columns, roles.target, "text", roles.weight, roles.ids, roles.group)
-    if separator or roles.label_columns:
-        names = roles.label_columns
-        if separator:
-            labels = _split_labels(batch, roles.target, separator)
-            names = tuple(sorted({each for row in labels for each in row}))
+    used = [each for each in inferred.columns if each.kind.role != "none" or each.key in roles.scores]
+    if not used:
+        raise TableError(" ".join(["the table has no feature columns.", *column_notes(inferred)]))
+    label_kind: LabelKind = "text"
+    names = roles.label_columns
+    if separator:
+        labels = _split_labels(batch, roles.target, separator)
+        names = tuple(sorted({each for row in labels for each in row}))
         if len(names) < 2:
             found = f"has only the label {names[0]!r}" if names else "has no labels"
             raise TableError(
                 f"the target {roles.target!r} {found} when it is split at {separator!r}: two labels or more "
                 "are needed. Check --label-separator."
             )
-        if len(names) > MAX_LABELS:
-            raise TableError(
-                f"the target {roles.target!r} has {len(names):,} different labels "
-                f"({list_columns(names[:3])}, ...); at most {MAX_LABELS:,} are supported."
-            )
-        schema = LabelMatrixSchema(**vars(schema), label_names=names, separator=separator)
-    elif not roles.target_is_category:
+    elif not names and not roles.target_is_category:
         texts = _read_complete_texts(batch, roles.target, "target")
-        schema = replace(schema, label_kind="integer" if texts.str.contains(_INTEGER_LABEL).all() else "text")
-    return SchemaInference(schema, features, tuple(notes), tuple(remarks))
+        label_kind = "integer" if texts.str.contains(_INTEGER_LABEL).all() else "text"
+    if len(names) > MAX_LABELS:
+        raise TableError(
+            f"the target {roles.target!r} has {len(names):,} different labels "
+            f"({list_columns(names[:3])}, ...); at most {MAX_LABELS:,} are supported."
+        )
+    columns = roles.target, roles.weight, roles.ids, roles.group
+    return TableSchema(FeatureSchema(tuple(used)), len(used), *columns, label_kind, names, separator)
 
 
-def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
-    """Infer the kinds of the feature columns, with notes for the user."""
+def infer_features(batch: Batch, roles: ColumnRoles) -> FeatureSchema:
+    """Infer the kinds of the columns without another role."""
+    roles.check(batch.frame.columns)
     for name in roles.kinds:
         require_column(name, batch.frame.columns)
     names = [name for name in batch.frame.columns if name not in roles.non_features]
     given = {**roles.kinds, **dict.fromkeys(roles.categories, CategoryKind.name)}
     given = {name: kind for name, kind in given.items() if name in names}
     frame = batch.frame.select(names)
-    with _table_errors():
-        schema = inference.infer_schema(
-            frame, given, decimal_comma=batch.decimal_comma, first_row=batch.first_row
-        )
+    schema = inference.infer_schema(
+        frame, given, decimal_comma=batch.decimal_comma, first_row=batch.first_row
+    )
     text = [
         each.key
         for each in schema.columns
@@ -521,9 +446,13 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
             f"{len(text):,} columns contain text ({text[0]!r}, {text[1]!r}, ...), but at most "
             f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
         )
-    return schema, [
-        f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))
-    ]
+    return schema
+
+
+def column_notes(features: FeatureSchema) -> list[str]:
+    """What the user should know about how columns are used."""
+    notes = ((column.key, _note(column)) for column in features.columns)
+    return [f"The column {key!r} {note}" for key, note in notes if note]
 
 
 def _note(column: inference.ColumnInfo) -> str:
@@ -541,74 +470,53 @@ def _note(column: inference.ColumnInfo) -> str:
     return f"{use}: {column.doubt}. Use --types to change it."
 
 
-@dataclass(frozen=True)
-class PriceColumns:
-    """Where the prices of rows are found.
+#: For each price, the column that has it, or the number that it is in all rows.
+PriceSources = dict[str, str | float]
 
-    Attributes
-    ----------
-    sources : dict of str to str or float
-        For each price, the column that has it, or the number that it is in all rows.
-    """
 
-    sources: dict[str, str | float]
+def parse_prices(texts: Mapping[str, str], batch: Batch) -> PriceSources:
+    """Interpret each text as a column of the table, or else as a number."""
+    columns = [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
+    sources: PriceSources = dict(texts)
+    for name, text in texts.items():
+        if text in columns:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        try:
+            sources[name] = number = float(text)
+        except ValueError:
+            require_column(text, columns, option)
+            raise
+        if not (np.isfinite(number) and number >= 0):
+            raise InvalidInputError(f"{option} must be a column or a number of at least 0: got {text!r}.")
+    return sources
 
-    @classmethod
-    def parse(cls, texts: Mapping[str, str], batch: Batch) -> PriceColumns:
-        """Interpret each text as a column of the table, or else as a number."""
-        columns = [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
-        sources: dict[str, str | float] = {}
-        for name, text in texts.items():
-            option, sources[name] = f"--{name.replace('_', '-')}", text
-            if text not in columns:
-                try:
-                    sources[name] = number = float(text)
-                except ValueError:
-                    require_column(text, columns, option)
-                    raise
-                if not (np.isfinite(number) and number >= 0):
-                    raise InvalidInputError(
-                        f"{option} must be a column or a number of at least 0: got {text!r}."
-                    )
-        return cls(sources)
 
-    @classmethod
-    def from_dict(cls, values: Any) -> PriceColumns:
-        """Restore what a model file holds; a ValueError if it is not valid."""
-        if not isinstance(values, dict) or not all(
-            name in ROW_PRICE_NAMES and isinstance(source, str | float) for name, source in values.items()
-        ):
-            raise ValueError("its prices are not valid")
-        return cls(dict(values))
+def missing_price_columns(sources: PriceSources, batch: Batch) -> list[str]:
+    """The columns of prices that a table does not have."""
+    found = [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
+    return [source for source in sources.values() if isinstance(source, str) and source not in found]
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that hold prices."""
-        return [source for source in self.sources.values() if isinstance(source, str)]
 
-    def missing_columns(self, batch: Batch) -> list[str]:
-        """The columns of prices that a table does not have."""
-        found = [] if isinstance(batch.rows, SparseRows) else batch.frame.columns
-        return [name for name in self.columns if name not in found]
-
-    def read(self, batch: Batch, schema: Schema) -> dict[str, FloatArray | float]:
-        """Read the prices of a batch, all of which must be numbers of at least 0."""
-        columns = schema.table.columns if isinstance(schema, TableSchema) else ()
-        kinds = {column.key: column.kind for column in columns}
-        found: dict[str, FloatArray | float] = {}
-        for name, source in self.sources.items():
-            if isinstance(source, float):
-                found[name] = source
-                continue
-            found[name] = prices = _read_numbers(batch, source, "prices", kinds.get(source))
-            invalid = ~(np.isfinite(prices) & (prices >= 0))
-            if invalid.any():
-                position = int(np.argmax(invalid))
-                raise TableError(
-                    f"the prices in {source!r} must be numbers of at least 0 without missing values: row "
-                    f"{batch.first_row + position:,} contains {batch.frame[source][position]!r}."
-                )
-        return found
+def read_prices(
+    sources: PriceSources, batch: Batch, features: FeatureSchema
+) -> dict[str, FloatArray | float]:
+    """Read the prices of a batch, all of which must be numbers of at least 0."""
+    kinds = {column.key: column.kind for column in features.columns}
+    found: dict[str, FloatArray | float] = {}
+    for name, source in sources.items():
+        if isinstance(source, float):
+            found[name] = source
+            continue
+        found[name] = prices = _read_numbers(batch, source, "prices", kinds.get(source))
+        invalid = ~(np.isfinite(prices) & (prices >= 0))
+        if invalid.any():
+            position = int(np.argmax(invalid))
+            raise TableError(
+                f"the prices in {source!r} must be numbers of at least 0 without missing values: row "
+                f"{batch.first_row + position:,} contains {batch.frame[source][position]!r}."
+            )
+    return found
 
 
 def read_times(batch: Batch, name: str) -> FloatArray:

@@ -4,8 +4,6 @@ Jinja2 escapes every value in a template unless it is `Markup`. Functions that r
 those that return `Markup` have escaped their arguments.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

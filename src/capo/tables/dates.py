@@ -1,7 +1,5 @@
 """Columns of dates and durations."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -5,8 +5,6 @@ unfitted transformer of tables that `FeatureSchema.parse` returned. Labels are u
 target encoding of columns with many categories, and to choose the parts of dates.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self

@@ -112,7 +112,7 @@ def canonical_text(value: Any, *, keep_spelling: bool = False) -> str | None:
 
 def read_fields(state: dict[str, Any], like: dict[str, Any], what: str) -> dict[str, Any]:
     """Read texts and lists of texts from JSON values; a ValueError unless they are the fields of `like`."""
-    if set(state) != set(like) - {"kind", "columns"} or not all(
+    if set(state) != set(like) - {"kind"} or not all(
         isinstance(value, type(like[name])) and all(isinstance(each, str) for each in value)
         for name, value in state.items()
     ):

@@ -15,18 +15,7 @@ from .._compat import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from . import kinds as column_kinds
 from .dates import DateKind, DurationKind, is_time_name
-from .kinds import (
-    LIST_SEPARATOR,
-    BooleanKind,
-    CategoryKind,
-    CodeKind,
-    ColumnKind,
-    ColumnValues,
-    IdentifierKind,
-    ParsedKind,
-    Recognition,
-    TagsKind,
-)
+from .kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, ParsedKind, Recognition
 from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind, has_pointed_thousands
 from .vectors import VectorKind, parse_vectors, recognize_vectors
 
@@ -34,9 +23,9 @@ from .vectors import VectorKind, parse_vectors, recognize_vectors
 KINDS: dict[str, type[ColumnKind]] = {
     kind.name: kind
     for kind in (
-        *(BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
-        *(QuantityKind, DurationKind, VectorKind, TagsKind, column_kinds.TextKind),
-        *(IdentifierKind, CategoryKind),
+        *(column_kinds.BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
+        *(QuantityKind, DurationKind, VectorKind, column_kinds.TagsKind, column_kinds.TextKind),
+        *(column_kinds.IdentifierKind, CategoryKind),
     )
 }
 
@@ -358,7 +347,7 @@ def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
 _COLLECTIONS = (list, tuple, dict, set, bytes, np.ndarray)
 #: The kinds of columns whose data type decides.
 _KINDS_OF_TYPES: dict[tuple[Any, ...], ColumnKind] = {
-    (nw.Boolean,): BooleanKind(),
+    (nw.Boolean,): column_kinds.BooleanKind(),
     (nw.Duration,): DurationKind(),
     (nw.Datetime, nw.Date): DateKind(),
     (nw.Categorical, nw.Enum): CategoryKind(),
@@ -383,7 +372,11 @@ def _recognize_type(column: Any, first_row: int) -> Recognition | None:
                 f"the column {column.name!r} contains collections that are neither vectors of numbers nor "
                 "lists of texts: convert it to columns of numbers or text, or leave it out."
             )
-        return Recognition(TagsKind(LIST_SEPARATOR), "its values are lists of texts") if values else None
+        return (
+            Recognition(column_kinds.TagsKind(column_kinds.LIST_SEPARATOR), "its values are lists of texts")
+            if values
+            else None
+        )
     return None
 
 
@@ -433,7 +426,7 @@ def _recognize_numbers(column: Any, values: FloatArray, is_integer: bool) -> Rec
     is_candidate = is_integer and isinstance(column.name, str)
     why = column_kinds.find_index_reason(name, values) if is_candidate else None
     if why:
-        return Recognition(IdentifierKind(), f"{reason}, and {why}")
+        return Recognition(column_kinds.IdentifierKind(), f"{reason}, and {why}")
     if why is not None:
         return Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
     reason = "all its values are numbers" if is_known.any() else "it is empty in all rows"
@@ -490,7 +483,7 @@ def parse_series(kind: ColumnKind, column: Any, *, first_row: int = 0) -> Any:
     # Types with a missing value of their own are not known to all estimators.
     native_type = getattr(column.to_native(), "dtype", None)
     is_plain = column.implementation.is_polars() or isinstance(native_type, np.dtype)
-    if is_plain and column.dtype.is_float() and not isinstance(kind, BooleanKind):
+    if is_plain and column.dtype.is_float() and not isinstance(kind, column_kinds.BooleanKind):
         return column
     return nw.new_series(column.name, numbers, nw.Float64, backend=column.implementation)
 
@@ -500,8 +493,10 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int) -> Any:
     values, is_text = column.to_list(), column.dtype in (nw.String, nw.Categorical, nw.Enum)
     if column.dtype == nw.Float32:  # the text of a number is shorter than that of the same double
         values = [np.float32(np.nan if value is None else value) for value in values]
-    elif isinstance(kind, TagsKind):
-        values = [LIST_SEPARATOR.join(filter(None, v)) if _is_list_of_texts(v) else v for v in values]
+    elif isinstance(kind, column_kinds.TagsKind):
+        values = [
+            column_kinds.LIST_SEPARATOR.join(filter(None, v)) if _is_list_of_texts(v) else v for v in values
+        ]
     elif any(isinstance(value, _COLLECTIONS) for value in ([] if is_text else values)):
         raise InvalidInputError(
             f"the column {column.name!r} held {kind.description} in training, but contains lists now."

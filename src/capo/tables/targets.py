@@ -1,7 +1,5 @@
 """The target: two classes, many classes, a matrix of labels."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns of vectors, such as embeddings: their kind, their values as one array, and features of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
