@@ -182,6 +182,14 @@ def test_empty_and_constant_vectors_contribute_nothing(column):
     assert topics == ["constant" if column[0] is not None else "empty"]
 
 
+@pytest.mark.parametrize("scale", [1e-45, 1e-42, 1e-37, 1e-20, 1e30])
+def test_vectors_of_any_size(scale):
+    frame = pd.DataFrame({"v": list((VECTORS * scale).astype(np.float32))})
+    found = VectorFeatures([VectorKind(str(VECTORS.shape[1]))]).fit_transform(frame)
+    assert np.isfinite(found).all()
+    assert found.var(axis=0).sum() == pytest.approx(TOTAL_VARIANCE if scale > 1e-38 else 0.0, abs=0.01)
+
+
 def test_a_vector_column_as_the_target():
     frame = pd.DataFrame({"x": VECTORS[:, 0], "v": list(VECTORS)})
     with pytest.raises(InvalidInputError, match="y contains lists or arrays, as a column of vectors does"):

@@ -19,6 +19,7 @@ EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
     console.prepare_standard_streams()
+    console.opened_models.clear()
     if threading.current_thread() is threading.main_thread():
         for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
             signal.signal(getattr(signal, name), _exit_on_signal)
@@ -44,9 +45,11 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("CAPO_DEBUG"):
             raise
+        advice = "Please report it"
+        if models := " or ".join(console.opened_models):
+            advice = f"If {models} was changed by hand, train it again; otherwise please report it"
         _exit(
-            f"internal error: {type(error).__name__}: {error}. Please report it; set CAPO_DEBUG=1 to see the "
-            "traceback.",
+            f"internal error: {type(error).__name__}: {error}. {advice}; set CAPO_DEBUG=1 to see the traceback.",
             EXIT_INTERNAL_ERROR,
         )
 

@@ -40,6 +40,8 @@ BAR_WIDTH = 30
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
 
+#: Model files that the command has read.
+opened_models: list[str] = []
 #: The output file of the command, as it was before any work was done.
 _output_before: dict[Path, os.stat_result | None] = {}
 

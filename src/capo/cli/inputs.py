@@ -21,7 +21,7 @@ from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
-from .console import Console, format_file_size
+from .console import Console, format_file_size, opened_models
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -61,8 +61,9 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
         schema = schema_from_dict(manifest.schema, model.schema_)
         if model.n_features_in_ != schema.n_features:
             raise ValueError("its model has another number of columns than its schema")
-    except ValueError as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
+    opened_models.append(path)
     if isinstance(schema, TableSchema):
         model.schema_ = model.column_kinds = schema.table.parsed
     return LoadedModel(model, manifest, schema)

@@ -465,6 +465,8 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
     the target column.
     """
     roles.check(batch.frame.columns)
+    for name in roles.ids:
+        _check_scalar_dtype(batch.frame[name])
     features, notes = infer_features(batch, roles)
     used = [each for each in features.columns if each.kind.role != "none" or each.key in roles.scores]
     columns = FeatureSchema(tuple(used))

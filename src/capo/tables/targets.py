@@ -79,6 +79,7 @@ def plain_labels(y: Any) -> Any:
 def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]:
     """Return the sorted classes, and the position of each row's class among them."""
     check_no_missing_labels(y)
+    _check_plain_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -87,6 +88,16 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
             "labels and the split."
         )
     return classes, codes
+
+
+def _check_plain_labels(y: NDArray[np.generic]) -> None:
+    """Raise an error if labels are neither texts nor numbers, such as dates."""
+    plain: tuple[type, ...] = (str, bytes, int, float, np.bool_, np.number)
+    for kind in {type(each) for each in y.tolist()} if y.dtype == object else {y.dtype.type}:
+        if not issubclass(kind, plain) or issubclass(kind, np.timedelta64):
+            raise InvalidInputError(
+                f"y has labels of type {kind.__name__}: pass texts or numbers, as in y.astype(str)."
+            )
 
 
 def is_quantity(labels: NDArray[Any]) -> bool:
