@@ -45,11 +45,9 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("CAPO_DEBUG"):
             raise
-        advice = "Please report it"
-        if models := " or ".join(console.opened_models):
-            advice = f"If {models} was changed by hand, train it again; otherwise please report it"
         _exit(
-            f"internal error: {type(error).__name__}: {error}. {advice}; set CAPO_DEBUG=1 to see the traceback.",
+            f"internal error: {type(error).__name__}: {error}. {console.advise_on_error()}; set CAPO_DEBUG=1 "
+            "to see the traceback.",
             EXIT_INTERNAL_ERROR,
         )
 

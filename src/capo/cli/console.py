@@ -366,6 +366,13 @@ def describe_output() -> str:
     return "no output file was changed."
 
 
+def advise_on_error() -> str:
+    """What to do about an error that was not foreseen."""
+    if not opened_models:
+        return "Please report it"
+    return f"If {' or '.join(opened_models)} was changed by hand, train it again; otherwise please report it"
+
+
 def _stat_regular(source: Any) -> os.stat_result | None:
     """The regular file at a path, or that a stream is redirected to or from; None for anything else."""
     try:
