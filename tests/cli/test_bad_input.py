@@ -192,6 +192,7 @@ def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch)
 
 
 def test_no_such_file_and_no_such_command(capsys, tmp_path):
+    refused(capsys, "the name of the table is empty", "inspect", "")
     refused(capsys, "there is no file absent.csv", "fit", "absent.csv", "-t", "y", "-o", tmp_path / "m.capo")
     assert run(capsys, "fti", "x.csv")[0] == 2
     code, _, err = run(capsys, "fit", "x.csv", "--measur", "f1")

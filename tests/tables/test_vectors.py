@@ -172,6 +172,7 @@ def test_given_kinds():
         pd.Series([np.ones(3)] * N_ROWS),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The column 'x' nearly gives the target away")
 def test_empty_and_constant_vectors_contribute_nothing(column):
     frame = type(column.to_frame())({"x": VECTORS[:, 2], "v": column})
     model = CAPOClassifier(auxiliaries=["linear"], cv=3, random_state=0).fit(frame, LABELS)
