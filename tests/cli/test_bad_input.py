@@ -14,7 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 import capo
 from capo.inspection import METHODS, Comparison, MethodResult
 
-from .cases import FAST, run, table
+from ..io.model_files.archives import edit_json
+from .cases import FAST, exit_code, run, table
 
 GOOD = table().write_csv().encode()
 
@@ -191,6 +192,7 @@ def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch)
 
 
 def test_no_such_file_and_no_such_command(capsys, tmp_path):
+    refused(capsys, "the name of the table is empty", "inspect", "")
     refused(capsys, "there is no file absent.csv", "fit", "absent.csv", "-t", "y", "-o", tmp_path / "m.capo")
     assert run(capsys, "fti", "x.csv")[0] == 2
     code, _, err = run(capsys, "fit", "x.csv", "--measur", "f1")
@@ -292,6 +294,18 @@ def test_cards_that_name_no_columns(columns, folder, model, capsys, tmp_path):
             archive.writestr(name, data)
     assert run(capsys, "show", path)[0] == 0
     refused(capsys, "is not a model file written by 'capo fit'", "predict", path, folder / "test.csv")
+
+
+def test_a_model_that_was_changed_by_hand_is_named(folder, model, capsys, tmp_path):
+    def change(document):
+        fields = document["objects"][document["model"]["object"]]["estimator"][2]
+        fields["combination_"]["record"][1]["scales"] = {"tuple": []}
+        return document
+
+    path = edit_json(model, tmp_path / "changed.capo", "state.json", change)
+    code = exit_code("predict", path, folder / "test.csv", "-o", tmp_path / "p.csv")
+    assert code == 1
+    assert f"If {path} was changed by hand, train it again" in capsys.readouterr().err
 
 
 def test_comparisons_of_another_training(folder, model, capsys, tmp_path):

@@ -120,3 +120,12 @@ def test_new_missing_vectors_are_counted(vectors, capsys, tmp_path):
     assert code == 0
     assert "'v'" in err
     assert "20" in err
+
+
+def test_vectors_are_no_identifiers(vectors, capsys, tmp_path):
+    code, _, err = run(
+        capsys, "fit", vectors / "lists.parquet", "-t", "y", "--id", "v", "-o", tmp_path / "m.capo"
+    )
+    assert code == 2
+    assert "the column 'v' has the type List(Float64)" in err
+    assert not (tmp_path / "m.capo").exists()

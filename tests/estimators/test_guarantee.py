@@ -85,6 +85,14 @@ def test_rows_that_the_model_has_seen_are_refused(model):
     refitted.guarantee(X_new[200:], y_new[200:], "fpr <= 0.1")
 
 
+def test_a_few_copies_of_training_rows_are_reported(model):
+    X, y = rows(600, 0)
+    X_new, y_new = rows(1000, 1)
+    X_new[:50], y_new[:50] = X[:50], y[:50]
+    with pytest.warns(DataWarning, match="50 of 1,000 rows are copies of rows that the model was trained on"):
+        model.guarantee(X_new, y_new, "fpr <= 0.1")
+
+
 def test_rows_that_are_equal_by_chance_are_accepted():
     X, y = (np.round(each) if each.dtype.kind == "f" else each for each in rows(2000, 0))
     fitted = classifier().fit(X[:1000], y[:1000])

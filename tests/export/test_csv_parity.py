@@ -111,6 +111,7 @@ def kinds_of_columns():
     return st.lists(st.sampled_from(sorted(VOCABULARIES)), min_size=2, max_size=5)
 
 
+@pytest.mark.filterwarnings("ignore::capo.exceptions.DataWarning")
 @pytest.mark.parametrize("kind", sorted(VOCABULARIES))
 def test_a_table_gets_the_same_labels_everywhere(tmp_path, capsys, kind):
     number = sorted(VOCABULARIES).index(kind)
@@ -118,6 +119,7 @@ def test_a_table_gets_the_same_labels_everywhere(tmp_path, capsys, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::capo.exceptions.DataWarning")
 def test_random_tables_get_the_same_labels_everywhere(tmp_path_factory, capsys):
     n_compared = [0]
 

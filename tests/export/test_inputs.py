@@ -234,6 +234,7 @@ def test_a_null_character_is_rejected():
         texts(pl.DataFrame({"a": ["x\0y"]}))
 
 
+@pytest.mark.filterwarnings("ignore:The column 'label' nearly gives")
 def test_two_columns_with_the_same_input():
     rng = np.random.default_rng(0)
     X = pl.DataFrame({"label": rng.normal(size=60), "label_": rng.normal(size=60)})

@@ -41,6 +41,11 @@ def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
             "capo is worse here than a simpler method: f1 -0.0",
             "Use the default learner.",
         ),
+        (
+            comparison(0.8, 0.79, 0.81, 0.75),
+            "capo is worse here than a simpler method: f1 -0.0",
+            "Use the tuned stack.",
+        ),
         (comparison(0.6, 0.75, 0.7, 0.75), "capo is not better here", "is the tuned threshold."),
         (comparison(0.6, 0.7, 0.75, 0.75), "capo is not better here", "is the tuned stack."),
         (comparison(0.75, 0.7, 0.75, 0.75), "capo is not better here", "is the default learner."),
@@ -68,6 +73,9 @@ def test_folds_that_agree_to_the_last_digit_are_no_evidence():
     noisy = [0.51, 0.53, 0.2, 0.9, 0.5]
     assert exact([0.51] * 5, noisy, [0.5] * 5, [0.5] * 5).verdict.endswith("Use the default learner.")
     assert "not better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
+    verdict = exact([0.1, 0.9, 0.9, 0.9, 0.9], [0.6] * 5, [0.6] * 5, [0.5] * 5).verdict
+    assert "compared with the tuned threshold" in verdict  # only this difference is significant
+    assert verdict.endswith("Use the default learner, which is simpler and no worse.")
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3, 1e9])

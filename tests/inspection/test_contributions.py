@@ -68,6 +68,7 @@ def test_the_standard_error_shrinks_with_the_number_of_walks():
     assert many < 0.5 * few
 
 
+@pytest.mark.filterwarnings("ignore::capo.exceptions.DataWarning")
 def test_values_and_groups_are_printed():
     copy = pd.DataFrame({"x": X[:, 0], "copy": 2 * X[:, 0], "color": np.where(X[:, 1] > 0, "red", "blue")})
     y = X[:, 0] > 0

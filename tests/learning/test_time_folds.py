@@ -93,3 +93,11 @@ def test_repeated_rows_are_still_refused():
         fit(ShuffleSplit(3, random_state=0))
     with pytest.raises(InvalidInputError, match="every row exactly once"):
         SVMPerfClassifierCV(cv=TimeSeriesSplit(3)).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", ["M8[ns]", "float", "object"])
+def test_a_missing_time_is_refused(kind):
+    times = TIMES.astype("M8[D]").astype(kind) if kind != "float" else TIMES.astype(float)
+    times[7] = np.nan if kind == "float" else np.datetime64("NaT")
+    with pytest.raises(InvalidInputError, match=f"groups has missing values, in 1 of {N} rows"):
+        list(TimeFolds(3).split(X, groups=times))

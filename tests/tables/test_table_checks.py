@@ -101,6 +101,7 @@ def test_columns_of_collections(value):
         infer_schema(pl.DataFrame({"tags": [[1, 2], [3]]}))
 
 
+@pytest.mark.filterwarnings("ignore::capo.exceptions.DataWarning")
 def test_lists_where_there_were_categories():
     frame = pd.DataFrame({"a": X[:, 0], "tags": np.where(Y, "red", "blue")})
     model = CAPOClassifier("f1", auxiliaries=["nb"], cv=2, random_state=0).fit(frame, Y)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from capo import CAPOClassifier
+from capo.exceptions import InvalidInputError
 from capo.tables.targets import find_label_separator, is_quantity, plain_labels
 
 RANDOM = np.random.default_rng(0)
@@ -71,3 +72,13 @@ def test_nullable_labels_keep_their_type(dtype):
     found = np.asarray(plain_labels(pd.Series(labels).astype(dtype)))
     assert found.dtype == labels.dtype
     assert found.tolist() == labels.tolist()
+
+
+def test_labels_in_an_object_array():
+    whole = plain_labels(np.array([3, 4, np.int8(3)], dtype=object))
+    assert (whole.dtype, whole.tolist()) == (np.int64, [3, 4, 3])
+    big = np.array([2**70, 1], dtype=object)
+    assert plain_labels(big) is big
+    with pytest.raises(InvalidInputError, match="y mixes texts and other values"):
+        fit(np.array([0, "a"] * 150, dtype=object))
+    assert fit(np.array((AGE > 40).astype(int), dtype=object)).classes_.tolist() == [0, 1]

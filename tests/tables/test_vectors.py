@@ -172,6 +172,7 @@ def test_given_kinds():
         pd.Series([np.ones(3)] * N_ROWS),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The column 'x' nearly gives the target away")
 def test_empty_and_constant_vectors_contribute_nothing(column):
     frame = type(column.to_frame())({"x": VECTORS[:, 2], "v": column})
     model = CAPOClassifier(auxiliaries=["linear"], cv=3, random_state=0).fit(frame, LABELS)
@@ -180,6 +181,14 @@ def test_empty_and_constant_vectors_contribute_nothing(column):
     assert CAPOClassifier(auxiliaries=["trees"], cv=3).fit(frame, LABELS).score(frame, LABELS) > 0.9
     topics = [finding.topic for finding in check_data(frame, LABELS) if finding.columns == ("v",)]
     assert topics == ["constant" if column[0] is not None else "empty"]
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e-42, 1e-37, 1e-20, 1e30])
+def test_vectors_of_any_size(scale):
+    frame = pd.DataFrame({"v": list((VECTORS * scale).astype(np.float32))})
+    found = VectorFeatures([VectorKind(str(VECTORS.shape[1]))]).fit_transform(frame)
+    assert np.isfinite(found).all()
+    assert found.var(axis=0).sum() == pytest.approx(TOTAL_VARIANCE if scale > 1e-38 else 0.0, abs=0.01)
 
 
 def test_a_vector_column_as_the_target():

@@ -19,6 +19,7 @@ EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
     console.prepare_standard_streams()
+    console.opened_models.clear()
     if threading.current_thread() is threading.main_thread():
         for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
             signal.signal(getattr(signal, name), _exit_on_signal)
@@ -45,8 +46,8 @@ def main() -> None:
         if os.environ.get("CAPO_DEBUG"):
             raise
         _exit(
-            f"internal error: {type(error).__name__}: {error}. Please report it; set CAPO_DEBUG=1 to see the "
-            "traceback.",
+            f"internal error: {type(error).__name__}: {error}. {console.advise_on_error()}; set CAPO_DEBUG=1 "
+            "to see the traceback.",
             EXIT_INTERNAL_ERROR,
         )
 

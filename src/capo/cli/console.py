@@ -40,6 +40,8 @@ BAR_WIDTH = 30
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
 
+#: Model files that the command has read.
+opened_models: list[str] = []
 #: The output file of the command, as it was before any work was done.
 _output_before: dict[Path, os.stat_result | None] = {}
 
@@ -362,6 +364,13 @@ def describe_output() -> str:
         if now is not None and (before is None or not os.path.samestat(before, now)):
             return f"{path} was already written."
     return "no output file was changed."
+
+
+def advise_on_error() -> str:
+    """What to do about an error that was not foreseen."""
+    if not opened_models:
+        return "Please report it"
+    return f"If {' or '.join(opened_models)} was changed by hand, train it again; otherwise please report it"
 
 
 def _stat_regular(source: Any) -> os.stat_result | None:

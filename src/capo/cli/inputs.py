@@ -22,7 +22,7 @@ from ..io.model_file import Manifest, describe_table, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import TableSchema, profile_columns, schema_from_manifest
-from .console import Console, format_file_size
+from .console import Console, format_file_size, opened_models
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,8 +60,9 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
         )
     try:
         schema = schema_from_manifest(manifest.schema, describe_table(model), model.schema_)
-    except ValueError as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
+    opened_models.append(path)
     model.schema_ = model.column_kinds = schema.table.parsed
     if model.guarantee_ is not None:
         schema = replace(schema, segments=model.guarantee_.column)

@@ -355,7 +355,14 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
         self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
-        warn_of_data(raw, fold_numbers(splits, len(targets)), stacklevel=4)
+        warn_of_data(
+            raw,
+            fold_numbers(splits, len(targets)),
+            None if isinstance(kinds, FeatureSchema) else self.schema_,
+            targets,
+            self.target_name_,
+            stacklevel=4,
+        )
         if getattr(task, "pos_label", "") is None:
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)

@@ -192,10 +192,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
     C_ : float
         The C that was chosen.
     score_, score_std_ : float
-        The out-of-fold value of the chosen model, and its standard deviation over folds.
+        The out-of-fold value of the chosen model, and its standard deviation over folds; of a measure with a
+        constraint, that of the labels, as `score` returns it.
     cv_results_ : dict of str to ndarray
-        All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
-        its standard error "gain_std_error", "rank_test_score", "n_iter".
+        All C's that were tried: "param_C", "test_score" (with a constraint, at the best threshold),
+        "std_test_score", "gain" over the first C and its standard error "gain_std_error",
+        "rank_test_score", "n_iter".
     primal_, dual_, gap_ : float
         The objective at the solution, a lower bound on its minimum, and their difference; 0 if C_ is 0.
     n_iter_ : int
@@ -215,8 +217,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         was never held out. For a label matrix, the decision function.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
-        is the measure of ``oof_decision_ - oof_thresholds_``, for a measure with a constraint that of
-        ``oof_decision_``.
+        is the measure of ``oof_decision_ - oof_thresholds_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
     oof_fold_ : ndarray of int, shape (n_samples,)
@@ -804,11 +805,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
         """Raise an error if this model, or one that is a part of it, was trained on copies of the rows."""
         parts = (getattr(each, "estimator", each) for each in self.auxiliaries_.values())
         for seen in (self.seen_rows_, *(getattr(each, "seen_rows_", None) for each in parts)):
-            if seen is not None and (n_copies := seen.count_copies(X)):
+            n_copies = 0 if seen is None else seen.count_copies(X, max_share=0.0)
+            found = f"{n_copies:,} of {X.shape[0]:,} rows are copies of rows that the model was trained on"
+            if seen is not None and seen.count_copies(X):
                 raise InvalidInputError(
-                    f"{n_copies:,} of {X.shape[0]:,} rows are copies of rows that the model was trained on: "
-                    f"{purpose} needs labeled rows that it has not seen. Set them aside before training, "
-                    "and leave out copies of training rows."
+                    f"{found}: {purpose} needs labeled rows that it has not seen. Set them aside before "
+                    "training, and leave out copies of training rows."
+                )
+            if n_copies:
+                warnings.warn(
+                    f"{found}: {purpose} needs rows that it has not seen. Leave the copies out.",
+                    DataWarning,
+                    stacklevel=3,
                 )
 
     def _certify(

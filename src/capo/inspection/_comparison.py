@@ -218,7 +218,9 @@ class Comparison:
         difference = f"{format_value(gain, decimals, sign='+')} ± {format_value(error, decimals)}"
         evidence = f"{self.measure} {difference} (standard error) compared with the {alternative.name}"
         if sign < 0:
-            return f"capo is worse here than a simpler method: {evidence}. Use the {alternative.name}."
+            best = next(each for each in self.methods if each.mean >= alternative.mean)
+            simpler = "" if best is alternative else ", which is simpler and no worse"
+            return f"capo is worse here than a simpler method: {evidence}. Use the {best.name}{simpler}."
         if sign > 0:
             return f"capo is better here than simpler methods: {evidence}, the best alternative."
         simplest = next(each for each in self.methods if self._significant_sign(each.name) == 0)

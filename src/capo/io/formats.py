@@ -87,6 +87,10 @@ class TableReader:
     @property
     def paths(self) -> list[str]:
         """The files: one, or in the order of their names those that a pattern or a folder stands for."""
+        if not self.path:
+            raise TableError(
+                "the name of the table is empty, as an unset variable in a script is: name a file."
+            )
         path = Path(self.path)
         if self.path == "-" or path.is_file():
             return [self.path]

@@ -427,6 +427,8 @@ def infer_table_schema(
 def infer_features(batch: Batch, roles: ColumnRoles) -> FeatureSchema:
     """Infer the kinds of the columns without another role."""
     roles.check(batch.frame.columns)
+    for name in roles.ids:
+        _check_scalar_dtype(batch.frame[name])
     for name in roles.kinds:
         require_column(name, batch.frame.columns)
     names = [name for name in batch.frame.columns if name not in roles.non_features]

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, is_pandas_na, is_scalar_nan
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ..measures import Measure
+from ..tables.kinds import is_missing
 
 #: Positions of the training rows and of the held-out rows.
 Split = tuple[IntArray, IntArray]
@@ -177,8 +178,7 @@ def check_groups(groups: ArrayLike, n_rows: int) -> NDArray[Any]:
         raise InvalidInputError(
             f"groups must have one entry per row: got shape {labels.shape} for {n_rows} rows."
         )
-    missing = sum(each is None or is_scalar_nan(each) or is_pandas_na(each) for each in labels.tolist())
-    if missing:
+    if missing := sum(map(is_missing, labels.ravel().tolist())):
         raise InvalidInputError(f"groups has missing values, in {missing} of {n_rows} rows: fill them in.")
     if len({type(each) for each in labels.tolist()}) > 1:
         raise InvalidInputError("groups mixes values of several types: convert all of them to text.")
@@ -316,7 +316,8 @@ class TimeFolds(BaseEstimator, BaseCrossValidator):
         """
         if groups is None:
             raise InvalidInputError("TimeFolds needs the time of each row: pass it to fit as groups.")
-        _, moments = np.unique(np.asarray(groups), return_inverse=True)
+        times = np.asarray(groups)
+        _, moments = np.unique(check_groups(times, len(times)), return_inverse=True)
         edges = self._edges(moments)
         for start, end in pairwise(edges.tolist()):
             yield np.flatnonzero(moments < start), np.flatnonzero((moments >= start) & (moments < end))

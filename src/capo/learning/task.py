@@ -230,11 +230,15 @@ class BinaryTask(Task):
             warnings.simplefilter("ignore", ConstraintWarning)
             scores = [scorer(scale.clip(evaluated[..., j])) for j, scale in enumerate(scales)]
         point, chosen, weights = result.point, result.chosen, result.weights
+        reached = chosen.cv_score
         shifts = chosen.thresholds - point.score if measure.needs_threshold else np.zeros(len(rows))
         if isinstance(measure, ConstrainedMeasure):  # C is chosen without thresholds, the labels are not
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConstraintWarning)
-                shifts = scorer.thresholds(chosen.fold_scores) - point.score
+                thresholds = scorer.thresholds(chosen.fold_scores)
+            shifts = thresholds - point.score
+            by_labels = replace(scorer, measure=measure.at_threshold())
+            reached = replace(by_labels.evaluate(chosen.scores - thresholds), max_std=measure.max_std)
         oof_decision, oof_thresholds = np.full((2, n_rows), np.nan)
         oof_decision[rows] = point.calibration.log_odds(chosen.scores) - point.log_odds
         oof_thresholds[rows] = point.calibration.slope * shifts
@@ -249,8 +253,8 @@ class BinaryTask(Task):
             "oof_thresholds_": oof_thresholds,
             "oof_fold_": fitted.folds,
             "C_": chosen.C,
-            "score_": chosen.cv_score.value,
-            "score_std_": chosen.cv_score.std,
+            "score_": reached.value,
+            "score_std_": reached.std,
             "cv_results_": result.cv_results(),
             "delta_ridge_": result.delta_ridge,
             "stack_score_": result.stack_score,

@@ -21,7 +21,15 @@ from sklearn.metrics import roc_auc_score
 
 from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray, NDArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
-from .kinds import ParsedKind, canonical_text, find_numbered_columns, is_dataframe, is_missing, to_text
+from .kinds import (
+    IdentifierKind,
+    ParsedKind,
+    canonical_text,
+    find_numbered_columns,
+    is_dataframe,
+    is_missing,
+    to_text,
+)
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
 from .vectors import read_vectors, recognize_vectors
@@ -453,17 +461,17 @@ class SeenRows:
         share_repeated = float(counts[counts > 1].sum() + 1) / (len(hashes) + 2)
         return cls(np.unique(kept.astype(np.uint32)), max_hash, share_repeated, int(hashes.sum()))
 
-    def count_copies(self, X: Any) -> int:
+    def count_copies(self, X: Any, max_share: float = MAX_DUPLICATE_SHARE) -> int:
         """Return how many rows are copies of these, up to those that equal one by chance.
 
-        It is 0 if they may be no more than 5%, and an estimate if not all rows have a fingerprint.
+        It is 0 if they may be no more than `max_share`, and an estimate if not all rows have a fingerprint.
         """
         hashes = _row_hashes(_column_codes(_in_single_precision(X)))
         if int(hashes.sum()) == self.checksum:
             return len(hashes)
         compared = hashes[hashes <= np.uint64(self.max_hash)].astype(np.uint32)
         n_compared, n_equal = len(compared), int(np.isin(compared, self.fingerprints).sum())
-        allowed = self.share_repeated + MAX_DUPLICATE_SHARE * (1.0 - self.share_repeated)
+        allowed = self.share_repeated + max_share * (1.0 - self.share_repeated)
         if n_equal <= allowed * n_compared or bdtrc(n_equal - 1, n_compared, allowed) > MAX_P_VALUE:
             return 0
         return round(len(hashes) * n_equal / n_compared)
@@ -476,8 +484,22 @@ _COPIES = (
 )
 
 
-def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
-    """Warn of columns that look like an index or an identifier, and of copies of rows across folds."""
+def warn_of_data(
+    X: Any,
+    folds: IntArray,
+    schema: FeatureSchema | None = None,
+    targets: NDArray[Any] | None = None,
+    target_name: str = "",
+    *,
+    stacklevel: int,
+) -> None:
+    """Warn of columns that look like an index or an identifier, and of copies of rows across folds.
+
+    With a schema and targets, which are codes of classes or a matrix of labels, also of columns that give the
+    target away, and of those that are left out or whose kinds are in doubt.
+    """
+    if schema is not None and targets is not None:
+        _warn_of_columns(X, schema, targets, target_name, stacklevel=stacklevel + 1)
     for name, reason in find_numbered_columns(X).items():
         advice = ". If it is an identifier, drop it: what is learned from it does not hold for new rows."
         if reason:
@@ -488,6 +510,31 @@ def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
         message = f"The column {name!r} has a different whole number in each row{advice}"
         warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
     warn_of_copies(X, folds, _COPIES, stacklevel=stacklevel + 1)
+
+
+def _warn_of_columns(
+    X: Any, schema: FeatureSchema, targets: NDArray[Any], name: str, *, stacklevel: int
+) -> None:
+    """Warn of columns by their kinds, but for those of numbers that `warn_of_data` names, and of leaks."""
+    is_matrix = targets.ndim == 2
+    counts = targets.sum(axis=0) if is_matrix else np.bincount(targets)
+    main = int(counts.argmax()) if is_matrix or len(counts) > 2 else 1
+    positive = targets[:, main] > 0 if is_matrix else targets == main
+    messages = [each.message for each in check_data(X, positive, schema, target=name) if each.topic == "leak"]
+    numbered = find_numbered_columns(X)
+    for column in schema.columns:
+        if isinstance(column.kind, IdentifierKind) and not column.is_given and column.key not in numbered:
+            messages.append(
+                f"The column {column.key!r} is taken for an identifier and not used: {column.reason}. Pass "
+                f"column_kinds={{{column.key!r}: 'category'}} to use it."
+            )
+        elif column.doubt and column.key not in numbered:
+            messages.append(
+                f"The column {column.key!r} is read as {column.kind.description}: {column.doubt}. Use "
+                "column_kinds to change it."
+            )
+    for message in messages:
+        warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
 
 
 def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,15 @@ from .._compat import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from . import kinds as column_kinds
 from .dates import DateKind, DurationKind, is_time_name
-from .kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, ParsedKind, Recognition
+from .kinds import (
+    MAX_ODD_SHARE,
+    CategoryKind,
+    CodeKind,
+    ColumnKind,
+    ColumnValues,
+    ParsedKind,
+    Recognition,
+)
 from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind, has_pointed_thousands
 from .vectors import VectorKind, parse_vectors, recognize_vectors
 
@@ -317,6 +326,8 @@ def _infer_column(
     if found is None:
         values = ColumnValues.count(str(column.name), column.to_list(), **options)
         found = recognize(values) if demanded is None else impose_kind(values, demanded)
+        if demanded is not None and isinstance(found.kind, ParsedKind):
+            found = found._replace(doubt=_check_demanded(found.kind, column, values))
         if column.dtype.is_numeric() and isinstance(found.kind, CodeKind):
             found = found._replace(kind=CategoryKind())  # numbers have no other spelling
         n_missing, n_different = values.n_rows - values.n_values, len(values.counts)
@@ -342,6 +353,20 @@ def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
     if fields and isinstance(kind, ParsedKind):
         kind = kind.with_missing(values)
     return Recognition(kind, GIVEN)
+
+
+def _check_demanded(kind: ParsedKind, column: Any, values: ColumnValues) -> str:
+    """The doubt if many values are lost in a demanded kind; raise an error if all of them are."""
+    n_lost = int(np.isnan(parse_column(kind, column)).sum()) - (values.n_rows - values.n_values)
+    if n_lost <= MAX_ODD_SHARE * values.n_values:
+        return ""
+    example = next(text for text in values.counts if math.isnan(kind.parse_or_missing(text) or math.nan))
+    if n_lost == values.n_values:
+        raise InvalidInputError(
+            f"the column {values.name!r} is given as {kind.name!r}, but none of its values can be read as "
+            f"{kind.description}: the first is {example!r}. Give another kind, or leave it to be inferred."
+        )
+    return f"{n_lost:,} of {values.n_values:,} values, such as {example!r}, count as missing"
 
 
 _COLLECTIONS = (list, tuple, dict, set, bytes, np.ndarray)

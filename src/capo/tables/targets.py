@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, is_pandas_na, is_scalar_nan
 from ..exceptions import InvalidInputError, list_labels
-from .kinds import ColumnValues, TagsKind
+from .kinds import ColumnValues, TagsKind, is_missing
 
 #: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
 MAX_POSITIVE_SHARE = 0.55
@@ -65,18 +65,27 @@ def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
 
 
 def plain_labels(y: Any) -> Any:
-    """Return nullable integers and Booleans of pandas, and arrays of Boolean objects, as plain arrays."""
+    """Return nullable numbers and Booleans, and arrays of them as objects, as plain arrays."""
     dtype: Any = getattr(y, "dtype", None)
     if hasattr(dtype, "numpy_dtype") and dtype.kind in "biu" and not y.isna().any():
         return y.to_numpy(dtype=dtype.numpy_dtype)
-    if getattr(dtype, "kind", "") == "O" and all(isinstance(each, bool | np.bool_) for each in np.ravel(y)):
+    if getattr(dtype, "kind", "") != "O":
+        return y
+    values = np.ravel(y).tolist()
+    if all(isinstance(each, bool | np.bool_) for each in values):
         return np.asarray(y, dtype=bool)
+    is_integer = all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in values)
+    if is_integer and all(abs(int(each)) < 2**63 for each in values):
+        return np.asarray(y, dtype=np.int64)
+    if len({isinstance(each, str) for each in values}) > 1 and not any(map(is_missing, values)):
+        raise InvalidInputError("y mixes texts and other values: pass texts only, as in y.astype(str).")
     return y
 
 
 def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]:
     """Return the sorted classes, and the position of each row's class among them."""
     check_no_missing_labels(y)
+    _check_plain_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -85,6 +94,16 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
             "labels and the split."
         )
     return classes, codes
+
+
+def _check_plain_labels(y: NDArray[np.generic]) -> None:
+    """Raise an error if labels are neither texts nor numbers, such as dates."""
+    plain: tuple[type, ...] = (str, bytes, int, float, np.bool_, np.number)
+    for kind in {type(each) for each in y.tolist()} if y.dtype == object else {y.dtype.type}:
+        if not issubclass(kind, plain) or issubclass(kind, np.timedelta64):
+            raise InvalidInputError(
+                f"y has labels of type {kind.__name__}: pass texts or numbers, as in y.astype(str)."
+            )
 
 
 def is_quantity(labels: NDArray[Any]) -> bool:

@@ -22,6 +22,8 @@ N_HEAD_TEXTS = 200
 #: The sum of the variances of a vector's entries after scaling; a column of numbers has 1. Among 1, 4, 16, 64
 #: and 256, logistic regressions on embeddings of texts were best with it.
 TOTAL_VARIANCE = 4.0
+#: Entries of vectors that vary less are below the numbers of single precision, and count as constant.
+MIN_VARIANCE = float(np.finfo(np.float32).tiny) ** 2
 #: Rows from which principal directions are computed, and rows that are projected at once.
 MAX_DIRECTION_ROWS, PROJECTED_ROWS = 4_000, 2_000
 
@@ -270,7 +272,7 @@ class VectorFeatures(TableTransformer):
             mean = present.mean(axis=0, dtype=np.float64) if len(present) else np.zeros(block.shape[1])
             variance = float(np.einsum("ij,ij->", present, present, dtype=np.float64)) / max(len(present), 1)
             variance -= float(mean @ mean)
-            is_constant = variance <= 1e-10 * float(mean @ mean)
+            is_constant = variance <= max(1e-10 * float(mean @ mean), MIN_VARIANCE)
             self.means_.append(mean.astype(np.float32))
             self.factors_.append(1.0 if is_constant else float(np.sqrt(TOTAL_VARIANCE / variance)))
             self.has_missing_.append(0 < len(present) < len(block))

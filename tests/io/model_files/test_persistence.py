@@ -136,6 +136,7 @@ def test_every_measure_can_be_kept(name, tmp_path):
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pytest.param(pl.DataFrame, marks=pytest.mark.slow)])
+@pytest.mark.filterwarnings("ignore::capo.exceptions.DataWarning")
 def test_the_default_model_of_a_mixed_table_comes_back(library, tmp_path):
     rng = np.random.default_rng(0)
     words = rng.choice(["a", "b", "c"], 200).tolist()
