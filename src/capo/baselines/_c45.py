@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -414,6 +414,7 @@ class Pruner:
         return expected
 
 
+@dataclass(eq=False, repr=False)
 class C45Classifier(WeightedClassifier):
     """Decision tree of C4.5 (release 8) for numeric features, with the rules of WEKA's J48.
 
@@ -480,25 +481,18 @@ class C45Classifier(WeightedClassifier):
     """
 
     _accept_sparse = ("csc", "csr")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "subtree_raising": ["boolean"],
         "pruning": ["boolean"],
     }
 
-    def __init__(
-        self,
-        confidence: float = 0.25,
-        *,
-        min_samples_leaf: int = 2,
-        subtree_raising: bool = True,
-        pruning: bool = True,
-    ) -> None:
-        self.confidence = confidence
-        self.min_samples_leaf = min_samples_leaf
-        self.subtree_raising = subtree_raising
-        self.pruning = pruning
+    confidence: float = 0.25
+    _: KW_ONLY
+    min_samples_leaf: int = 2
+    subtree_raising: bool = True
+    pruning: bool = True
 
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         training = TrainingRows(column_reader(X), weight, np.where(positive, weight, 0.0))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -42,6 +43,7 @@ class Ball(NamedTuple):
     squared_norm: float  # of the center
 
 
+@dataclass(eq=False, repr=False)
 class CoreVectorMachine(WeightedClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
@@ -116,7 +118,7 @@ class CoreVectorMachine(WeightedClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(kernel_names())), callable],
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
@@ -128,28 +130,16 @@ class CoreVectorMachine(WeightedClassifier):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        *,
-        C: float = 1.0,
-        gamma: str | float = "scale",
-        degree: float = 3.0,
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+    gamma: str | float = "scale"
+    degree: float = 3.0
+    coef0: float = 0.0
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    verbose: int = 0
 
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)

@@ -6,8 +6,9 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -42,6 +43,7 @@ class SVMParams(NamedTuple):
     gamma: float | None
 
 
+@dataclass(eq=False, repr=False)
 class CostSVMClassifier(MeasureClassifier):
     """Support vector machine whose C, class cost and kernel width are chosen by a performance measure.
 
@@ -102,7 +104,7 @@ class CostSVMClassifier(MeasureClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str, Measure, callable],
         "kernel": [StrOptions({"linear", "rbf"})],
         "Cs": ["array-like", None],
@@ -115,30 +117,17 @@ class CostSVMClassifier(MeasureClassifier):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        kernel: str = "linear",
-        Cs: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
-        gammas: ArrayLike | None = None,
-        cv: Any = 5,
-        max_rows: int | None = 2000,
-        max_iter: int = -1,
-        memory: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.kernel = kernel
-        self.Cs = Cs
-        self.costs = costs
-        self.gammas = gammas
-        self.cv = cv
-        self.max_rows = max_rows
-        self.max_iter = max_iter
-        self.memory = memory
-        self.random_state = random_state
+    measure: str | Measure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    kernel: str = "linear"
+    Cs: ArrayLike | None = None
+    costs: ArrayLike | None = None
+    gammas: ArrayLike | None = None
+    cv: Any = 5
+    max_rows: int | None = 2000
+    max_iter: int = -1
+    memory: Any = None
+    random_state: Any = None
 
     @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:

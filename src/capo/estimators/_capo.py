@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +61,7 @@ _SEEN_ROWS = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class CAPOClassifier(BaseAdaptedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
@@ -312,7 +313,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str, Measure, MulticlassMeasure, MultilabelMeasure, callable],
         "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "pos_label": [Real, str, "boolean", None],
@@ -329,38 +330,21 @@ class CAPOClassifier(BaseAdaptedClassifier):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | MulticlassMeasure | MultilabelMeasure | Callable[..., Any] = "f1",
-        *,
-        auxiliaries: Any = "auto",
-        pos_label: Any = None,
-        cv: Any = None,
-        delta: Any = "linear",
-        C: Any = "auto",
-        threshold: str | float = "auto",
-        tol: float = 1e-3,
-        column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None,
-        text_encoder: Any = None,
-        memory: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.auxiliaries = auxiliaries
-        self.pos_label = pos_label
-        self.cv = cv
-        self.delta = delta
-        self.C = C
-        self.threshold = threshold
-        self.tol = tol
-        self.column_kinds = column_kinds
-        self.text_encoder = text_encoder
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    measure: str | Measure | MulticlassMeasure | MultilabelMeasure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    auxiliaries: Any = "auto"
+    pos_label: Any = None
+    cv: Any = None
+    delta: Any = "linear"
+    C: Any = "auto"
+    threshold: str | float = "auto"
+    tol: float = 1e-3
+    column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
+    text_encoder: Any = None
+    memory: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @atomic_fit
     def fit(
