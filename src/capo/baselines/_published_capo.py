@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -25,7 +25,7 @@ from ..learning.task import BinaryTask
 from ..measures import Measure
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     """Classifier adaptation (CAPO) as published.
 
@@ -111,23 +111,13 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
         "extend_grid": ["boolean"],
     }
 
-    measure: str | Measure | Callable[..., Any] = "f1"
-    _: KW_ONLY
-    auxiliaries: Any = "auto"
-    pos_label: Any = None
     outputs: str = "labels"
     prior: str = "zero"
     max_auxiliaries: int | None = None
-    cv: Any = 5
-    delta: Any = "linear"
     B: float = 1.0
     C: Any = None
     extend_grid: bool = False
-    tol: float = 1e-3
     memory: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     @estimators.atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:

@@ -335,8 +335,8 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         return self.measure_.score_labels(positive_mask(labels, self.classes_), decision, weight)
 
 
-@dataclass(eq=False, repr=False)
-class DaskCAPOClassifier(BaseDaskClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DaskCAPOClassifier(estimators.AdaptationParameters, BaseDaskClassifier):
     """`CAPOClassifier` on dask arrays and data frames.
 
     A `CAPOClassifier` is trained on a stratified sample of the rows, by one worker. Its auxiliaries, except
@@ -397,20 +397,9 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     _local_class = estimators.CAPOClassifier
     threshold_ = estimators.CAPOClassifier.threshold_
 
-    measure: str | Measure | Callable[..., Any] = "f1"
-    _: KW_ONLY
     sample_size: int = 100_000
-    auxiliaries: Any = "auto"
-    pos_label: Any = None
-    cv: Any = 5
-    delta: Any = "linear"
-    C: Any = "auto"
     threshold: str | float = "auto"
-    tol: float = 1e-3
     column_kinds: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
     client: Client | None = None
 
     @estimators.atomic_fit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -75,7 +75,24 @@ from ._base import (
 MAX_SEEN_ERRORS, SEEN_ERROR_SHARE = 0.01, 0.1
 
 
-class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
+@dataclass(eq=False, repr=False)
+class AdaptationParameters:
+    """The parameters that all classifiers with adapted auxiliaries have, with their defaults."""
+
+    measure: Any = "f1"
+    _: KW_ONLY
+    auxiliaries: Any = "auto"
+    pos_label: Any = None
+    cv: Any = 5
+    delta: Any = "linear"
+    C: Any = "auto"
+    tol: float = 1e-3
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+
+class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator):
     """A classifier that combines auxiliaries and adapts them to a measure.
 
     What differs between two classes, many classes and label matrices is in its task. For two classes, all
@@ -83,15 +100,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     `decision_function` and `predict_proba` follow the order of `classes_`, which is sorted.
     """
 
-    measure: Any
-    auxiliaries: Any
-    cv: Any
-    C: Any
-    delta: Any
     memory: Any
-    n_jobs: Any
-    random_state: Any
-    verbose: Any
     #: Not a parameter of all estimators.
     column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
     text_encoder: Any = None

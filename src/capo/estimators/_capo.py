@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -61,7 +61,7 @@ _SEEN_ROWS = (
 )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CAPOClassifier(BaseAdaptedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
@@ -330,21 +330,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
         "verbose": ["verbose"],
     }
 
-    measure: str | Measure | MulticlassMeasure | MultilabelMeasure | Callable[..., Any] = "f1"
-    _: KW_ONLY
-    auxiliaries: Any = "auto"
-    pos_label: Any = None
     cv: Any = None
-    delta: Any = "linear"
-    C: Any = "auto"
     threshold: str | float = "auto"
-    tol: float = 1e-3
     column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
     text_encoder: Any = None
     memory: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     @atomic_fit
     def fit(
