@@ -3,7 +3,7 @@
 from ._bundle import relative_error
 from ._designs import BoundedDesign, Design, IdentityDesign, as_design, augment, from_blocks, iter_row_slices
 from ._line_search import Cut, Oracle
-from ._solver import CuttingPlane, Iteration, Solution, Status, check_C, minimize, minimize_path
+from ._solver import CuttingPlane, Iteration, Solution, Status, check_C
 
 __all__ = [
     "BoundedDesign",
@@ -20,7 +20,5 @@ __all__ = [
     "check_C",
     "from_blocks",
     "iter_row_slices",
-    "minimize",
-    "minimize_path",
     "relative_error",
 ]

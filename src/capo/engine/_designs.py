@@ -291,12 +291,11 @@ class IdentityDesign(BoundedDesign):
 
     Examples
     --------
-    >>> from capo.engine import IdentityDesign
-    >>> from capo.engine import minimize
+    >>> from capo.engine import CuttingPlane, IdentityDesign
     >>> from capo.measures import Cut
     >>> import numpy as np
     >>> distance = lambda v: Cut(np.sign(3.0 - v), 3.0 * np.sign(3.0 - v)[0])  # R(v) = |v - 3|
-    >>> minimize(IdentityDesign(1), distance, C=100.0, tol=1e-6).v.round(4)
+    >>> CuttingPlane(IdentityDesign(1), distance).solve(C=100.0, tol=1e-6).v.round(4)
     array([3.])
     """
 

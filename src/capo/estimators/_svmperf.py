@@ -418,13 +418,9 @@ def svmperf_path(
     model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
     model._validate_params()
     table, positive, weight, _ = model._validate_training_data(X, y, sample_weight)
-    path = engine.minimize_path(
-        engine.augment(table, bias=1.0 if fit_intercept else None),
-        measures.get(measure).for_training().oracle(positive, weight),
-        Cs=Cs,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    design = engine.augment(table, bias=1.0 if fit_intercept else None)
+    oracle = measures.get(measure).for_training().oracle(positive, weight)
+    path = CuttingPlane(design, oracle).solve_path(Cs, tol, max_iter)
     for solution in path:
         warn_not_converged(solution, stacklevel=3)
     return path
