@@ -1,7 +1,7 @@
 """# Tables larger than memory
 
 `SVMPerfClassifier` never copies X, so that a memory-mapped file of any size can be trained on. A
-table that comes from elsewhere, block by block, is as good: `capo.engine.from_blocks` makes a
+table that comes from elsewhere, block by block, is as good: `capo.engine.ChunkedDesign` makes a
 design of it.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from capo import SVMPerfClassifier
-from capo.engine import from_blocks
+from capo.engine import ChunkedDesign
 from capo.inspection import SolverDisplay
 
 digits = load_digits()
@@ -39,7 +39,7 @@ print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapp
 # %%
 # Then block by block, from a function that reads the blocks anew in each pass. A database or a set
 # of files would do as well.
-blocks = from_blocks(
+blocks = ChunkedDesign(
     lambda: (np.array(X[start : start + n_block]) for start in range(0, n_rows, n_block)), shape=X.shape
 )
 tracemalloc.reset_peak()

@@ -158,7 +158,7 @@ def make_cell(path: Path, name: str, seed: int, kind: str, n_labels: int) -> Cel
 
 
 def run_cells(path: Path, name: str, seed: int, kinds: Sequence[str], n_labels: int) -> list[Row]:
-    """The values of all systems with each box; the default auxiliaries, which see no box, are trained once."""
+    """The values of all systems with each box: the default auxiliaries, which see no box, are trained once."""
     rows = []
     with tempfile.TemporaryDirectory() as cache, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 from capo import SVMPerfClassifier, measures
-from capo.engine import CuttingPlane, Status, from_blocks
+from capo.engine import ChunkedDesign, CuttingPlane, Status
 from capo.exceptions import (
     ConstraintWarning,
     ExhaustiveSearchWarning,
@@ -152,7 +152,7 @@ def test_numbers_at_the_limit_of_float64_are_refused_by_row_and_column():
     X = np.ones((4, 3))
     X[2, 1] = -3e300
     message = r"column 1 of the design holds 3e\+300 in row 2 \(both counted from 0\)"
-    for table in (X, csr_array(X), from_blocks(lambda: (X[:3], X[3:]), X.shape)):
+    for table in (X, csr_array(X), ChunkedDesign(lambda: (X[:3], X[3:]), X.shape)):
         with pytest.raises(InvalidInputError, match=message):
             CuttingPlane(table, measures.get("f1").oracle([1, 0, 1, 0])).solve(C=1.0)
 

@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, NDArray
 from ..estimators import WeightedClassifier
-from ..exceptions import InvalidInputError
 
 Reader = Callable[[int, IntArray], FloatArray]
 
@@ -527,13 +526,8 @@ class C45Classifier(WeightedClassifier):
         class_index = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[class_index])
 
-    def describe(self, feature_names: Sequence[str] | None = None) -> str:
-        """The tree as text, one line per branch.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            Names to use; those of the training data or x0, x1, ... by default.
+    def describe(self) -> str:
+        """The tree as text, one line per branch; features without names are x0, x1, ...
 
         Returns
         -------
@@ -542,10 +536,5 @@ class C45Classifier(WeightedClassifier):
         """
         check_is_fitted(self)
         default = [f"x{j}" for j in range(self.n_features_in_)]
-        names = getattr(self, "feature_names_in_", default) if feature_names is None else feature_names
-        if len(names) != self.n_features_in_:
-            raise InvalidInputError(
-                f"feature_names has {len(names)} names, but the tree was trained on {self.n_features_in_} "
-                "features. Give one name per feature."
-            )
+        names = getattr(self, "feature_names_in_", default)
         return "\n".join(self._tree.lines(names, self.classes_.tolist()))

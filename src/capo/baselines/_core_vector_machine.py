@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
-from ..estimators import ProgressLogger, WeightedClassifier
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, StrOptions
+from ..estimators import ProgressLogger, SVMPerfClassifier, WeightedClassifier
 from ..kernels import Kernel, KernelExpansion, kernel_names, make_kernel
 
 #: Rows of the initial core set.
@@ -119,15 +118,8 @@ class CoreVectorMachine(WeightedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SVMPerfClassifier._parameter_constraints,
         "kernel": [StrOptions(set(kernel_names())), callable],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     kernel: str | Callable[[Any, Any], Any] = "rbf"

@@ -20,7 +20,13 @@ from sklearn.utils.validation import check_memory
 
 from .. import measures
 from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, StrOptions
-from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
+from ..estimators import (
+    MeasureClassifier,
+    SVMPerfClassifierCV,
+    atomic_fit,
+    check_positive_grid,
+    reject_confidence,
+)
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..learning.cross_fit import code_key
@@ -105,16 +111,12 @@ class CostSVMClassifier(MeasureClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "measure": [str, Measure, callable],
+        **SVMPerfClassifierCV._parameter_constraints,
         "kernel": [StrOptions({"linear", "rbf"})],
-        "Cs": ["array-like", None],
         "costs": ["array-like", None],
-        "gammas": ["array-like", None],
-        "cv": ["cv_object"],
         "max_rows": [Interval(Integral, 10, None, closed="left"), None],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "memory": [str, HasMethods(["cache"]), None],
-        "random_state": ["random_state"],
     }
 
     measure: str | Measure | Callable[..., Any] = "f1"

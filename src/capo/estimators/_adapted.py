@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_memory,
 
 from .. import measures
 from .._accel.threads import library_threads_for
-from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, VisualBlock, check_y, routing_enabled
+from .._compat import ArrayLike, BoolArray, FloatArray, NDArray, check_y, routing_enabled
 from ..decisions import (
     Decision,
     Guarantee,
@@ -670,20 +670,6 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
                 router.add(**{name: estimator}, method_mapping=fit)
         splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedGroupKFold()
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-
-    def _auxiliaries_block(self) -> VisualBlock:
-        """The auxiliaries side by side in the estimator's diagram."""
-        try:
-            pairs = self._given_auxiliaries()
-        except InvalidInputError:
-            pairs = [("auto", "auto")]
-        names, estimators = zip(*pairs, strict=True)
-        return VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
-
-    def _sk_visual_block_(self) -> VisualBlock:
-        delta = self.delta if self.delta is not None else "passthrough"
-        phi = VisualBlock("parallel", [delta], names=["delta"], dash_wrapped=False)
-        return VisualBlock("serial", (self._auxiliaries_block(), phi), dash_wrapped=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -208,11 +208,10 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
         attempt = object.__new__(type(self))
         vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
         with callback_management_context(attempt):
-            if (tasks := getattr(attempt, "_init_callback_context", None)) is None:
-                fit(attempt, *args, **kwargs)
-            else:
-                context = tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
-                fit(attempt, *args, **kwargs)
+            tasks = getattr(attempt, "_init_callback_context", None)
+            context = tasks and tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
+            fit(attempt, *args, **kwargs)
+            if context:
                 context.call_on_fit_task_end(estimator=attempt)
         vars(self).clear()
         vars(self).update(vars(attempt))

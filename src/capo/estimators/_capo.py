@@ -825,7 +825,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
         X: Any = None,
         *,
         prevalence: float | None = None,
-        max_distance: float = decisions.MAX_MIXTURE_DISTANCE,
         random_state: int = 0,
     ) -> Self:
         """Return this model adjusted to a population with another share of positives.
@@ -841,10 +840,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Unlabeled rows of the new population.
         prevalence : float, optional
             The share of positives in the new population, if it is known; X then only places the threshold.
-        max_distance : float, default=0.06
-            If the scores of X are further than this, plus the sampling error, from every mixture of the
-            two classes as trained, more than the share of positives has changed, and the model is not
-            adjusted.
         random_state : int, default=0
             Seed of the bootstrap.
 
@@ -856,7 +851,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Raises
         ------
         LabelShiftError
-            If more than the share of positives has changed.
+            If more than the share of positives has changed: the scores of X are further than 0.06, plus the
+            sampling error, from every mixture of the two classes as trained.
 
         Examples
         --------
@@ -883,7 +879,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         if prevalence is not None:
             population = decisions.Population.from_prevalence(prevalence, training)
         elif log_odds is not None:
-            population = decisions.Population.from_rows(log_odds, training, max_distance, random_state)
+            population = decisions.Population.from_rows(log_odds, training, random_state)
         else:
             raise InvalidInputError("pass rows of the new population, or its prevalence.")
         trained = self.decision_.log_odds if before is None else before.trained_threshold

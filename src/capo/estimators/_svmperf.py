@@ -187,7 +187,7 @@ class SVMPerfClassifier(MeasureClassifier):
             Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
             from disk in two passes per iteration. With the linear kernel, also any object with `shape`,
             `matvec` and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks
-            by `capo.engine.from_blocks`.
+            by `capo.engine.ChunkedDesign`.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
