@@ -33,6 +33,8 @@ MIN_CLASS_ROWS = 200
 def predict(model: Any, X: Any) -> Any:
     """Predict the labels of a dask collection lazily, or of rows in memory at once.
 
+    `capo predict` is the command of this name.
+
     Parameters
     ----------
     model : classifier

@@ -109,16 +109,11 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
     target_type_: str
     #: The name of the labels, if they were a named column.
     target_name_: str
-    n_splits_: int
-    auxiliaries_: dict[str, Any]
     auxiliary_weights_: dict[str, Any]
     decision_: Any
     combination_: Any
-    delta_: Any
-    schema_: FeatureSchema
     #: The length of the text encoder's vectors of each column of free text.
     text_lengths_: dict[Any, int]
-    measure_: Any
     classes_: NDArray[Any]
     pos_label_: Any
     oof_decision_: FloatArray

@@ -388,6 +388,8 @@ def compare(
 ) -> Comparison:
     """Compare capo with simpler methods by cross-validation.
 
+    `capo compare` does the same for a file.
+
     Parameters
     ----------
     model : CAPOClassifier
