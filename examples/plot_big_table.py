@@ -1,7 +1,7 @@
 """# Train on tables larger than memory
 
 `SVMPerfClassifier` never copies X, so it can be trained on a memory-mapped file of any size. A table
-in any other form is read block by block with `capo.engine.from_blocks`.
+in any other form is read block by block with `capo.engine.ChunkedDesign`.
 """
 
 # %%
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from capo import SVMPerfClassifier
-from capo.engine import from_blocks
+from capo.engine import ChunkedDesign
 from capo.inspection import SolverDisplay
 
 digits = load_digits()
@@ -38,7 +38,7 @@ print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapp
 # %%
 # Then block by block, from a function that reads the blocks again in each pass, here from the same
 # file. They could also come from a database.
-blocks = from_blocks(
+blocks = ChunkedDesign(
     lambda: (np.array(X[start : start + n_block]) for start in range(0, n_rows, n_block)), shape=X.shape
 )
 tracemalloc.reset_peak()

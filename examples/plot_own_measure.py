@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from capo.engine import augment, minimize
+from capo.engine import CuttingPlane, augment
 from capo.measures import get
 from capo.testing import check_measure
 
@@ -30,7 +30,7 @@ print(f"{check_measure(measure, n_cases=100)} random problems agree with brute f
 data = load_wine()
 X = StandardScaler().fit_transform(data.data[:, [1, 2]])  # malic acid and ash
 y = data.target == 2
-solution = minimize(augment(X), measure.oracle(y), C=100.0)
+solution = CuttingPlane(augment(X), measure.oracle(y)).solve(C=100.0)
 print(f"weights {solution.v.round(3)}, objective {solution.primal:.4f}, gap {solution.gap:.1e}")
 
 # %%

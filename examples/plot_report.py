@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from capo import CAPOClassifier
-from capo.inspection import ThresholdDisplay, WeightsDisplay
+from capo.inspection import ThresholdDisplay
 from capo.report import render_report
 
 X, digit = load_digits(return_X_y=True)
@@ -36,10 +36,10 @@ print(f"{len(html) / 1000:.0f} kB")
 # report.html` writes it.
 
 # %%
-# The plots are also available in matplotlib, as displays similar to those of scikit-learn.
+# The curves are also available in matplotlib, as displays similar to those of scikit-learn.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.2, 1])
 ThresholdDisplay.from_estimator(model, X_test, y_test, ax=left)
 left.set(title="F1 on test rows against the threshold", ylim=(0, 1))
-WeightsDisplay.from_estimator(model, ax=right)
+right.barh(*zip(*model.auxiliary_weights_.items(), strict=True))
 right.set_title("Weights of the auxiliaries")
 right.grid(axis="y", visible=False)

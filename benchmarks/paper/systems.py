@@ -25,7 +25,7 @@ from capo.baselines import (
     PublishedCAPOClassifier,
     RBFNetworkClassifier,
 )
-from capo.engine import augment, minimize
+from capo.engine import CuttingPlane, augment
 from capo.estimators import SVMPERF_CS, BaseAdaptedClassifier
 from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 
@@ -365,7 +365,7 @@ def _solve(name: str, table: Table, problem: Problem, C: float, B: float) -> Fit
     phi, on_test_rows, columns, columns_test = problem
     measure = measures.get(name)
     start = time.process_time()
-    solution = minimize(augment(phi, auxiliary=columns, B=B), measure.oracle(table.y), C=C)
+    solution = CuttingPlane(augment(phi, auxiliary=columns, B=B), measure.oracle(table.y)).solve(C=C)
     seconds = time.process_time() - start
     k = 0 if columns is None else columns.shape[1]
     scores = np.asarray(on_test_rows(solution.v[k:-1])).ravel() + solution.v[-1]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from capo import measures
-from capo.engine import augment, minimize
+from capo.engine import CuttingPlane, augment
 
 from ..data import load
 
@@ -38,7 +38,7 @@ def solve_again(X, y, run: dict[str, str]) -> dict:
     seconds = []
     for _ in range(REPEATS):
         start = time.process_time()
-        solution = minimize(augment(X), measure.oracle(y), C=C, tol=tol)
+        solution = CuttingPlane(augment(X), measure.oracle(y)).solve(C=C, tol=tol)
         seconds.append(time.process_time() - start)
     primal = primal_at(X, y, solution.v, C, measure)
     theirs = float(run["primal"]), float(run["dual"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from capo import measures
-from capo.engine import augment, minimize
+from capo.engine import CuttingPlane, augment
 
 from ..data import load
 
@@ -79,8 +79,12 @@ def run(path: Path, report) -> list[dict]:
         X, y = load(path, data)
         oracle, design = measures.get(name).oracle(y), augment(X)
         recorder = Recorder(design, oracle, sorts_of(name, y))
-        solution = minimize(recorder, recorder.search, C=100.0 * c, tol=1e-3)  # no bins, no products of rows
-        fit = partial(minimize, design, oracle, C=100.0 * c, tol=1e-3)
+        solver = CuttingPlane(recorder, recorder.search)  # no bins, no products of rows
+        solution = solver.solve(C=100.0 * c, tol=1e-3)
+
+        def fit() -> object:
+            return CuttingPlane(design, oracle).solve(100.0 * c, tol=1e-3)  # noqa: B023
+
         times = [(timed(fit), timed(lambda: [work() for work in recorder.work])) for _ in range(REPEATS)]  # noqa: B023
         whole, floor = (min(column) for column in zip(*times, strict=True))
         counts = {f"{kind}s": len(work) for kind, work in recorder.parts.items()}

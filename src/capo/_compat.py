@@ -29,12 +29,6 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 
-try:  # scikit-learn 1.8 and later
-    from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
-except ImportError:
-    from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
-
-
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
@@ -86,7 +80,6 @@ __all__ = [
     "StrOptions",
     "Tree",
     "TreePredictor",
-    "VisualBlock",
     "callback_management_context",
     "check_method_params",
     "check_sample_weight",

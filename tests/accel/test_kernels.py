@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from capo import measures
 from capo._accel import loader
-from capo.engine import Status, as_design, augment, minimize, relative_error
+from capo.engine import CuttingPlane, Status, as_design, augment, relative_error
 from capo.measures import Binner, Labels
 
 pytest.importorskip("numba")
@@ -102,11 +102,11 @@ def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, use_thre
     measure, found = measures.get(name), []
     for n_threads in (1, 2, 4):
         use_threads(n_threads)
-        found.append(minimize(augment(X), measure.oracle(y), C=1000.0))
+        found.append(CuttingPlane(augment(X), measure.oracle(y)).solve(C=1000.0))
     for other in found[1:]:
         np.testing.assert_array_equal(other.v, found[0].v)
         assert (other.primal, other.dual) == (found[0].primal, found[0].dual)
-    plain = without_kernels(lambda: minimize(augment(X), measure.oracle(y), C=1000.0))
+    plain = without_kernels(lambda: CuttingPlane(augment(X), measure.oracle(y)).solve(C=1000.0))
     scores = augment(X.astype(np.float64)).matvec(found[0].v)
     primal = 0.5 * found[0].v @ found[0].v + 1000.0 * measure.most_violated(scores, y).value(scores)
     assert found[0].status is Status.OPTIMAL

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 from capo import SVMPerfClassifier, measures
-from capo.engine import Status, from_blocks, minimize
+from capo.engine import ChunkedDesign, CuttingPlane, Status
 from capo.exceptions import (
     ConstraintWarning,
     ExhaustiveSearchWarning,
@@ -132,7 +132,7 @@ def assert_honest(seed):
 def test_a_huge_row_on_the_right_side_does_not_spoil_the_certificate(make):
     X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.5]])
     X[0] *= 1e20
-    solution = minimize(make(X), measures.get("f1").oracle([1, 1, -1, -1]), C=10.0)
+    solution = CuttingPlane(make(X), measures.get("f1").oracle([1, 1, -1, -1])).solve(C=10.0)
     assert solution.status is Status.OPTIMAL
 
 
@@ -140,7 +140,9 @@ def test_a_huge_row_on_the_right_side_does_not_spoil_the_certificate(make):
 def test_scores_that_are_rounding_errors_are_not_certified(make):
     """The features cancel to less than their rounding errors, in a row that must be on the right side."""
     X = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-3], [1.0, -1.0]]) * [[1e25], [1e25], [1.0]]
-    solution = minimize(make(X), measures.get("accuracy").oracle([1, -1, -1]), C=1e4, tol=1e-6, max_iter=200)
+    solution = CuttingPlane(make(X), measures.get("accuracy").oracle([1, -1, -1])).solve(
+        C=1e4, tol=1e-6, max_iter=200
+    )
     J = exact_objective(measures.get("accuracy"), X, [1, -1, -1], solution.v, 1e4)
     assert solution.status is not Status.OPTIMAL or Fraction(solution.dual) + Fraction(1e4 * 1e-6) >= J
     assert solution.dual <= solution.primal
@@ -150,15 +152,15 @@ def test_numbers_at_the_limit_of_float64_are_refused_by_row_and_column():
     X = np.ones((4, 3))
     X[2, 1] = -3e300
     message = r"column 1 of the design holds 3e\+300 in row 2 \(both counted from 0\)"
-    for table in (X, csr_array(X), from_blocks(lambda: (X[:3], X[3:]), X.shape)):
+    for table in (X, csr_array(X), ChunkedDesign(lambda: (X[:3], X[3:]), X.shape)):
         with pytest.raises(InvalidInputError, match=message):
-            minimize(table, measures.get("f1").oracle([1, 0, 1, 0]), C=1.0)
+            CuttingPlane(table, measures.get("f1").oracle([1, 0, 1, 0])).solve(C=1.0)
 
 
 def test_an_oracle_without_a_direction_has_a_looser_bound():
     X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.5]])
     X[0] *= 1e20
     oracle = measures.get("f1").oracle([1, 1, -1, -1])
-    plain = minimize(X, oracle.__call__, C=10.0, max_iter=100)
+    plain = CuttingPlane(X, oracle.__call__).solve(C=10.0, max_iter=100)
     assert plain.status is not Status.OPTIMAL
     assert plain.gap > 10.0 * 1e-3

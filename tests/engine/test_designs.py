@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from capo.engine import IdentityDesign, as_design, augment, from_blocks
+from capo.engine import ChunkedDesign, IdentityDesign, as_design, augment
 from capo.exceptions import InvalidInputError
 
 RNG = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_products_of_some_rows(matrix, n_rows):
 
 def test_products_of_some_rows_of_other_designs():
     rows, values = np.array([2, 3, 1800]), np.array([1.0, -2.0, 0.5])
-    for design in (as_design(aslinearoperator(X)), from_blocks(lambda: (X[:1500], X[1500:]), X.shape)):
+    for design in (as_design(aslinearoperator(X)), ChunkedDesign(lambda: (X[:1500], X[1500:]), X.shape)):
         np.testing.assert_allclose(design.rmatvec_rows(rows, values), X[rows].T @ values)
     np.testing.assert_array_equal(IdentityDesign(4).rmatvec_rows(rows[:2], values[:2]), [0.0, 0.0, 1.0, -2.0])
 
@@ -92,7 +92,7 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypat
 
 
 def test_products_of_absolute_values_in_blocks():
-    design = from_blocks(lambda: (X[:1500], sparse.csr_array(X[1500:])), X.shape)
+    design = ChunkedDesign(lambda: (X[:1500], sparse.csr_array(X[1500:])), X.shape)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
     np.testing.assert_allclose(design.matvec(v, absolute=True), np.abs(X) @ np.abs(v))
     np.testing.assert_allclose(design.rmatvec(c, absolute=True), np.abs(X).T @ np.abs(c))
@@ -161,7 +161,7 @@ def test_chunked_passes(kind):
         passes.append(1)
         return (kind(X[start : start + 700]) for start in range(0, len(X), 700))
 
-    design = from_blocks(blocks, X.shape)
+    design = ChunkedDesign(blocks, X.shape)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
     np.testing.assert_allclose(design.matvec(v), X @ v)
     np.testing.assert_allclose(design.rmatvec(c), X.T @ c)
@@ -178,12 +178,12 @@ def test_chunked_passes(kind):
 )
 def test_blocks_that_do_not_make_up_the_table(blocks, found):
     with pytest.raises(InvalidInputError, match=found):
-        from_blocks(blocks, X.shape).matvec(np.ones(X.shape[1]))
+        ChunkedDesign(blocks, X.shape).matvec(np.ones(X.shape[1]))
 
 
 def test_a_generator_that_runs_dry_is_noticed():
     once = iter([X])
-    design = from_blocks(lambda: once, X.shape)
+    design = ChunkedDesign(lambda: once, X.shape)
     design.matvec(np.ones(X.shape[1]))
     with pytest.raises(InvalidInputError, match="a new iterator over the same blocks"):
         design.matvec(np.ones(X.shape[1]))
@@ -245,7 +245,12 @@ def test_an_operator_that_returns_its_input_is_not_written_to():
 
 
 def test_designs_of_this_package_are_returned_as_they_are():
-    for design in (as_design(X), augment(X), from_blocks(lambda: [X], X.shape), as_design(OPERATORS["sum"])):
+    for design in (
+        as_design(X),
+        augment(X),
+        ChunkedDesign(lambda: [X], X.shape),
+        as_design(OPERATORS["sum"]),
+    ):
         assert as_design(design) is design
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from capo import measures
-from capo.engine import CuttingPlane, Status, _line_search, _solver, as_design, augment, minimize
+from capo.engine import CuttingPlane, Status, _line_search, _solver, as_design, augment
 
 
 def make_data(n, seed=0):
@@ -91,7 +91,7 @@ def test_a_slope_is_computed_anew_after_some_updates():
 def test_the_certificate_holds_with_bins_and_updates(name):
     X, y = make_data(40_000)
     measure, design = measures.get(name), augment(X)
-    solution = minimize(design, measure.oracle(y), C=1000.0, tol=1e-3)
+    solution = CuttingPlane(design, measure.oracle(y)).solve(C=1000.0, tol=1e-3)
     assert solution.status is Status.OPTIMAL
     scores = design.matvec(solution.v)
     primal = 0.5 * solution.v @ solution.v + 1000.0 * measure.most_violated(scores, y).value(scores)
@@ -100,7 +100,7 @@ def test_the_certificate_holds_with_bins_and_updates(name):
     # The plain method: exact searches, all products.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_solver, "MIN_SIZE", np.inf)
-        plain = minimize(design, measure.oracle(y).__call__, C=1000.0, tol=1e-5, max_iter=3000)
+        plain = CuttingPlane(design, measure.oracle(y).__call__).solve(C=1000.0, tol=1e-5, max_iter=3000)
     assert plain.status is Status.OPTIMAL
     assert max(plain.dual, solution.dual) <= min(plain.primal, solution.primal)
 
@@ -112,7 +112,7 @@ def test_a_solution_does_not_depend_on_the_number_of_threads(name, use_threads):
     found = []
     for n_threads in (1, 2, 4):
         use_threads(n_threads)
-        found.append(minimize(augment(X), measures.get(name).oracle(y), C=1000.0))
+        found.append(CuttingPlane(augment(X), measures.get(name).oracle(y)).solve(C=1000.0))
     for other in found[1:]:
         np.testing.assert_array_equal(other.v, found[0].v)
         assert (other.primal, other.dual) == (found[0].primal, found[0].dual)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
-from capo.engine import CuttingPlane, Status, as_design, augment, minimize, minimize_path
+from capo.engine import CuttingPlane, Status, as_design, augment
 from capo.exceptions import InvalidInputError
 from capo.measures import Cut
 
@@ -33,7 +33,7 @@ def objective(v, v0, C, measure, X, y):
 @pytest.mark.parametrize("C", [0.5, 200.0])
 def test_the_certificate_holds_when_recomputed(measure, C):
     tol = 1e-3
-    solution = minimize(as_design(X), measure.oracle(Y), C=C, tol=tol)
+    solution = CuttingPlane(as_design(X), measure.oracle(Y)).solve(C=C, tol=tol)
     primal = objective(solution.v, 0.0, C, measure, X, Y)
     assert solution.status is Status.OPTIMAL
     assert primal == pytest.approx(solution.primal, rel=1e-9)
@@ -47,7 +47,7 @@ def test_the_certificate_holds_when_recomputed(measure, C):
 )
 def test_no_other_point_is_below_the_dual_value(measure):
     rng = np.random.default_rng(0)
-    solution = minimize(as_design(X), measure.oracle(Y), C=50.0, tol=1e-4)
+    solution = CuttingPlane(as_design(X), measure.oracle(Y)).solve(C=50.0, tol=1e-4)
     for size in (1e-3, 1e-2, 1e-1, 1.0):
         near = solution.v + size * rng.normal(size=(20, X.shape[1])) / np.sqrt(X.shape[1])
         assert min(objective(v, 0.0, 50.0, measure, X, Y) for v in near) >= solution.dual
@@ -56,7 +56,7 @@ def test_no_other_point_is_below_the_dual_value(measure):
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_accuracy_is_the_hinge_svm_of_liblinear(C):
     """The bias is a feature of 1s inside the regularizer, as in liblinear."""
-    solution = minimize(augment(X), measures.get("accuracy").oracle(Y), C=C, tol=1e-6)
+    solution = CuttingPlane(augment(X), measures.get("accuracy").oracle(Y)).solve(C=C, tol=1e-6)
     svm = LinearSVC(loss="hinge", C=C / len(Y), tol=1e-8, max_iter=1_000_000, dual=True).fit(X, Y)
     v = np.append(svm.coef_[0], svm.intercept_)
     theirs = objective(v, 0.0, C, measures.get("accuracy"), np.column_stack([X, np.ones(len(Y))]), Y)
@@ -101,7 +101,7 @@ def test_against_the_whole_quadratic_program(name, problem):
     v = np.where(bounded, np.maximum(result.x[:d], 0), result.x[:d])
     # The slack is computed anew: where SLSQP fails, its own may violate the constraints.
     reference = 0.5 * np.sum((v - v0) ** 2) + C * (losses - slopes @ v).max(initial=0.0)
-    solution = minimize(as_design(X), measure.oracle(y), C=C, v0=v0, nonnegative=bounded, tol=1e-7)
+    solution = CuttingPlane(as_design(X), measure.oracle(y), v0=v0, nonnegative=bounded).solve(C=C, tol=1e-7)
     assert (solution.v[bounded] >= 0).all()
     assert solution.gap <= C * 1e-7
     assert solution.dual <= reference + 1e-6 * (1 + C)
@@ -113,21 +113,18 @@ def test_a_tight_tolerance_is_met():
     """The quadratic programs must be solved more exactly than for the usual tolerance of 1e-3."""
     rows = np.array([[-0.59, -0.46, -0.43], [-0.05, -0.76, -1.67], [1.8, 0.11, -1.45]])
     oracle = measures.get("mcc").oracle(np.array([1, -1, -1]))
-    solution = minimize(
-        as_design(rows),
-        oracle,
-        C=100.0,
-        v0=np.array([-0.41, 2.18, -0.46]),
-        nonnegative=np.array([False, True, True]),
-        tol=1e-7,
-    )
+    solution = CuttingPlane(
+        as_design(rows), oracle, v0=np.array([-0.41, 2.18, -0.46]), nonnegative=np.array([False, True, True])
+    ).solve(C=100.0, tol=1e-7)
     assert solution.status is Status.OPTIMAL
 
 
 def test_a_start_that_breaks_its_bounds_is_still_solved():
     bounded = np.ones(X.shape[1], dtype=bool)
     v0 = -np.ones(X.shape[1])
-    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=100.0, v0=v0, nonnegative=bounded)
+    solution = CuttingPlane(as_design(X), measures.get("f1").oracle(Y), v0=v0, nonnegative=bounded).solve(
+        C=100.0
+    )
     assert solution.status is Status.OPTIMAL
     assert (solution.v >= 0).all()
     assert objective(solution.v, v0, 100.0, measures.get("f1"), X, Y) == pytest.approx(solution.primal)
@@ -135,8 +132,8 @@ def test_a_start_that_breaks_its_bounds_is_still_solved():
 
 def test_around_a_good_v0_few_iterations_are_needed():
     oracle = measures.get("f1").oracle(Y)
-    far = minimize(as_design(X), oracle, C=1000.0)
-    near = minimize(as_design(X), oracle, C=1000.0, v0=far.v)
+    far = CuttingPlane(as_design(X), oracle).solve(C=1000.0)
+    near = CuttingPlane(as_design(X), oracle, v0=far.v).solve(C=1000.0)
     assert near.n_iter < far.n_iter
     assert near.primal <= objective(far.v, far.v, 1000.0, measures.get("f1"), X, Y) + 1e-9
 
@@ -144,19 +141,19 @@ def test_around_a_good_v0_few_iterations_are_needed():
 @pytest.mark.parametrize("measure", [measures.get("f1"), measures.get("accuracy")], ids=repr)
 def test_path_gives_each_solution_in_the_order_asked(measure):
     Cs = [100.0, 1.0, 10.0, 1000.0]
-    path = minimize_path(as_design(X), measure.oracle(Y), Cs=Cs, tol=1e-4)
+    path = CuttingPlane(as_design(X), measure.oracle(Y)).solve_path(Cs=Cs, tol=1e-4)
     assert [solution.C for solution in path] == Cs
     for C, solution in zip(Cs, path, strict=True):
-        single = minimize(as_design(X), measure.oracle(Y), C=C, tol=1e-4)
+        single = CuttingPlane(as_design(X), measure.oracle(Y)).solve(C=C, tol=1e-4)
         assert solution.gap <= C * 1e-4
         assert max(solution.dual, single.dual) <= min(solution.primal, single.primal)
-    alone = minimize(as_design(X), measure.oracle(Y), C=1000.0, tol=1e-4)
+    alone = CuttingPlane(as_design(X), measure.oracle(Y)).solve(C=1000.0, tol=1e-4)
     assert sum(solution.n_iter for solution in path) <= 2 * alone.n_iter
 
 
 def test_history_rises_from_below_and_falls_from_above():
     seen = []
-    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=300.0, callback=seen.append)
+    solution = CuttingPlane(as_design(X), measures.get("f1").oracle(Y)).solve(C=300.0, callback=seen.append)
     assert seen == solution.history
     assert [state.number for state in seen] == list(range(1, solution.n_iter + 1))
     assert all(np.diff([state.primal for state in seen]) <= 1e-9)
@@ -166,7 +163,9 @@ def test_history_rises_from_below_and_falls_from_above():
 
 
 def test_a_callback_can_stop():
-    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, callback=lambda s: s.number == 3)
+    solution = CuttingPlane(as_design(X), measures.get("f1").oracle(Y)).solve(
+        C=1e4, callback=lambda s: s.number == 3
+    )
     assert solution.status is Status.STOPPED
     assert solution.n_iter == 3
     assert solution.gap == pytest.approx(
@@ -175,7 +174,7 @@ def test_a_callback_can_stop():
 
 
 def test_the_limit_on_iterations():
-    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, max_iter=2)
+    solution = CuttingPlane(as_design(X), measures.get("f1").oracle(Y)).solve(C=1e4, max_iter=2)
     assert (solution.status, solution.n_iter) == (Status.MAX_ITER, 2)
     assert "limit on iterations" in solution.message
     assert f"{solution.gap:.3g}" in solution.message
@@ -192,7 +191,7 @@ def test_an_interrupt_returns_the_best_so_far_with_its_gap(when):
             raise KeyboardInterrupt
         return plain(scores)
 
-    solution = minimize(as_design(X), oracle, C=1e4)
+    solution = CuttingPlane(as_design(X), oracle).solve(C=1e4)
     assert solution.status is Status.INTERRUPTED
     assert solution.primal == pytest.approx(objective(solution.v, 0.0, 1e4, measures.get("f1"), X, Y))
     assert solution.dual <= solution.primal
@@ -202,7 +201,9 @@ def test_an_interrupted_path_returns_all_it_has():
     def stop(state):
         raise KeyboardInterrupt
 
-    path = minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[100.0, 200.0, 400.0], callback=stop)
+    path = CuttingPlane(as_design(X), measures.get("f1").oracle(Y)).solve_path(
+        Cs=[100.0, 200.0, 400.0], callback=stop
+    )
     assert [solution.status for solution in path] == [Status.INTERRUPTED] * 3
     assert all(np.isfinite(solution.gap) for solution in path)
 
@@ -211,7 +212,7 @@ def test_a_risk_below_zero_counts_as_zero():
     """With k above the number of positives y itself is no labeling, and the maximum can be negative."""
     X = np.array([[5.0], [4.0], [3.0], [-5.0]])
     measure = measures.get("recall_at_k", k=1)
-    solution = minimize(as_design(X), measure.oracle([1, 1, 1, 0]), C=100.0, tol=1e-6)
+    solution = CuttingPlane(as_design(X), measure.oracle([1, 1, 1, 0])).solve(C=100.0, tol=1e-6)
     assert solution.primal == pytest.approx(
         objective(solution.v, 0.0, 100.0, measure, X, [1, 1, 1, 0]), abs=1e-9
     )
@@ -225,7 +226,7 @@ def test_features_of_very_different_scale(name, C):
     raw = load_breast_cancer().data
     measure = measures.get(name)
     for table in (raw, np.hstack([raw, raw]), raw * np.logspace(-3, 3, 30)):
-        solution = minimize(as_design(table), measure.oracle(Y), C=C)
+        solution = CuttingPlane(as_design(table), measure.oracle(Y)).solve(C=C)
         assert solution.status is Status.OPTIMAL
         assert objective(solution.v, 0.0, C, measure, table, Y) - solution.dual <= C * 1e-3 * (1 + 1e-6)
 
@@ -238,8 +239,8 @@ def test_bounds_with_few_and_with_many_coefficients(n_coef):
     y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=150) > 0
     bounded = np.arange(n_coef) % 2 == 1
     v0 = rng.normal(size=n_coef) / 10
-    solution = minimize(
-        as_design(X), measures.get("f1").oracle(y), C=50.0, v0=v0, nonnegative=bounded, tol=1e-5
+    solution = CuttingPlane(as_design(X), measures.get("f1").oracle(y), v0=v0, nonnegative=bounded).solve(
+        C=50.0, tol=1e-5
     )
     assert solution.status is Status.OPTIMAL
     assert (solution.v[bounded] >= 0).all()
@@ -247,54 +248,56 @@ def test_bounds_with_few_and_with_many_coefficients(n_coef):
     assert objective(solution.v, v0, 50.0, measures.get("f1"), X, y) - solution.dual <= 50.0 * 1e-5 * (
         1 + 1e-6
     )
-    free = minimize(as_design(X), measures.get("f1").oracle(y), C=50.0, v0=v0, tol=1e-5)
+    free = CuttingPlane(as_design(X), measures.get("f1").oracle(y), v0=v0).solve(C=50.0, tol=1e-5)
     assert free.primal <= solution.primal + 50.0 * 1e-5
 
 
 def test_a_tolerance_beyond_rounding_stalls_with_an_honest_gap():
-    solution = minimize(as_design(X * 1e4), measures.get("f1").oracle(Y), C=1e6, tol=1e-17, max_iter=400)
+    solution = CuttingPlane(as_design(X * 1e4), measures.get("f1").oracle(Y)).solve(
+        C=1e6, tol=1e-17, max_iter=400
+    )
     assert solution.status in (Status.STALLED, Status.MAX_ITER)
     assert solution.gap > 0
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("center", "params", "message"),
     [
-        ({"C": 0}, "C must be a finite number above 0: got 0"),
-        ({"C": -1.0}, "C must be a finite number above 0"),
-        ({"C": np.nan}, "C must be a finite number above 0"),
-        ({"C": 1.0, "tol": 0.0}, "tol must be a finite number above 0"),
-        ({"C": 1.0, "v0": [1.0]}, "v0 must be one finite number per coefficient"),
-        ({"C": 1.0, "v0": np.full(30, np.inf)}, "v0 must be one finite number per coefficient"),
-        ({"C": 1.0, "v0": np.nan}, "v0 must be one finite number per coefficient"),
-        ({"C": 1.0, "nonnegative": [True]}, "nonnegative must be one finite number"),
-        ({"C": 1.0, "nonnegative": np.arange(30)}, "nonnegative must be one boolean per coefficient"),
+        ({}, {"C": 0}, "C must be a finite number above 0: got 0"),
+        ({}, {"C": -1.0}, "C must be a finite number above 0"),
+        ({}, {"C": np.nan}, "C must be a finite number above 0"),
+        ({}, {"C": 1.0, "tol": 0.0}, "tol must be a finite number above 0"),
+        ({"v0": [1.0]}, {"C": 1.0}, "v0 must be one finite number per coefficient"),
+        ({"v0": np.full(30, np.inf)}, {"C": 1.0}, "v0 must be one finite number per coefficient"),
+        ({"v0": np.nan}, {"C": 1.0}, "v0 must be one finite number per coefficient"),
+        ({"nonnegative": [True]}, {"C": 1.0}, "nonnegative must be one finite number"),
+        ({"nonnegative": np.arange(30)}, {"C": 1.0}, "nonnegative must be one boolean per coefficient"),
     ],
 )
-def test_bad_parameters(params, message):
+def test_bad_parameters(center, params, message):
     with pytest.raises(InvalidInputError, match=message):
-        minimize(as_design(X), measures.get("f1").oracle(Y), **params)
+        CuttingPlane(as_design(X), measures.get("f1").oracle(Y), **center).solve(**params)
 
 
 def test_a_design_that_holds_nan():
     table = X.copy()
     table[3, 4] = np.nan
     with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
-        minimize(as_design(table), measures.get("f1").oracle(Y), C=1.0)
+        CuttingPlane(as_design(table), measures.get("f1").oracle(Y)).solve(C=1.0)
 
 
 def test_a_design_of_other_rows_than_the_labels():
     with pytest.raises(InvalidInputError, match="569 rows to score but 100 labels"):
-        minimize(as_design(X), measures.get("f1").oracle(Y[:100]), C=1.0)
+        CuttingPlane(as_design(X), measures.get("f1").oracle(Y[:100])).solve(C=1.0)
 
 
 def test_an_array_will_do_for_a_design():
-    assert minimize(X, measures.get("f1").oracle(Y), C=1.0).status is Status.OPTIMAL
+    assert CuttingPlane(X, measures.get("f1").oracle(Y)).solve(C=1.0).status is Status.OPTIMAL
 
 
 def test_a_path_needs_a_C():
     with pytest.raises(InvalidInputError, match="at least one number"):
-        minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[])
+        CuttingPlane(as_design(X), measures.get("f1").oracle(Y)).solve_path(Cs=[])
 
 
 def test_an_oracle_of_ones_own():
@@ -306,7 +309,7 @@ def test_an_oracle_of_ones_own():
         coef = np.sign(target - scores) / len(target)
         return Cut(coef, coef @ target)
 
-    solution = minimize(A, absolute_error, C=C, tol=1e-7)
+    solution = CuttingPlane(A, absolute_error).solve(C=C, tol=1e-7)
     result = scipy_minimize(
         lambda z: 0.5 * z[:3] @ z[:3] + C * z[3:].mean(),
         np.append(np.zeros(3), np.abs(target)),
@@ -324,7 +327,10 @@ def test_an_oracle_of_ones_own():
 
 def test_a_linear_operator_will_do_for_a_design():
     oracle = measures.get("f1").oracle(Y)
-    theirs, ours = minimize(aslinearoperator(X), oracle, C=100.0), minimize(X, oracle, C=100.0)
+    theirs, ours = (
+        CuttingPlane(aslinearoperator(X), oracle).solve(C=100.0),
+        CuttingPlane(X, oracle).solve(C=100.0),
+    )
     np.testing.assert_allclose(theirs.v, ours.v, rtol=1e-6, atol=1e-9)
 
 
@@ -332,7 +338,7 @@ def test_one_solver_for_many_C():
     solver = CuttingPlane(X, measures.get("f1").oracle(Y))
     for C in (10.0, 1000.0, 1.0):
         solution = solver.solve(C, tol=1e-4)
-        alone = minimize(X, measures.get("f1").oracle(Y), C=C, tol=1e-4)
+        alone = CuttingPlane(X, measures.get("f1").oracle(Y)).solve(C=C, tol=1e-4)
         assert max(solution.dual, alone.dual) <= min(solution.primal, alone.primal)
         np.testing.assert_array_equal(solver.v, solution.v)
         np.testing.assert_allclose(solver.scores, X @ solution.v)
@@ -361,7 +367,7 @@ def test_the_dual_solution_bounds_the_objective():
 )
 def test_an_oracle_that_returns_no_cut(returned, found):
     with pytest.raises(InvalidInputError, match=rf"the oracle must return a cut.* {found}"):
-        minimize(X, lambda scores: returned, C=1.0)
+        CuttingPlane(X, lambda scores: returned).solve(C=1.0)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
@@ -375,7 +381,7 @@ def test_an_oracle_that_returns_nan_or_infinity(number, when):
         return cut if len(calls) <= when else Cut(cut.coef, number)
 
     with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
-        minimize(X, oracle, C=100.0)
+        CuttingPlane(X, oracle).solve(C=100.0)
 
 
 def test_cuts_that_are_no_lower_bounds_are_not_called_optimal():
@@ -384,7 +390,7 @@ def test_cuts_that_are_no_lower_bounds_are_not_called_optimal():
     def oracle(scores):
         return Cut(scores / 2, 3.0 + float(scores @ scores) / 4)
 
-    solution = minimize(np.array([[1.0]]), oracle, C=1.0, v0=[1.0])
+    solution = CuttingPlane(np.array([[1.0]]), oracle, v0=[1.0]).solve(C=1.0)
     assert solution.dual > solution.primal
     assert solution.status is Status.INCONSISTENT
     assert "exceeds the value that was reached" in solution.message
@@ -403,7 +409,7 @@ class NotTransposed:
 
 
 def test_a_wrong_transpose_is_not_called_optimal():
-    solution = minimize(NotTransposed(), measures.get("f1").oracle(Y), C=100.0, max_iter=200)
+    solution = CuttingPlane(NotTransposed(), measures.get("f1").oracle(Y)).solve(C=100.0, max_iter=200)
     assert solution.status is not Status.OPTIMAL
 
 

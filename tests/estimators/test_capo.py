@@ -165,7 +165,6 @@ def test_the_repr_reads_well():
     page = light()._repr_html_()
     assert "LogisticRegression" in page
     assert "DecisionTreeClassifier" in page
-    assert "delta" in CAPOClassifier()._repr_html_()
 
 
 def test_progress_is_logged(caplog):

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import SVMPerfClassifier, kernels, measures
-from capo.engine import as_design, minimize
+from capo.engine import CuttingPlane, as_design
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.testing import labeling_losses, ranking_cuts
 
@@ -92,7 +92,7 @@ def exact_interval(K, y, measure, C, tol=1e-6, weight=None):
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-12 * values.max()
     F = vectors[:, kept] * np.sqrt(values[kept])
-    solution = minimize(as_design(F), measures.get(measure).oracle(y, weight), C=C, tol=tol)
+    solution = CuttingPlane(as_design(F), measures.get(measure).oracle(y, weight)).solve(C=C, tol=tol)
     assert solution.gap <= C * tol
     return solution.dual, solution.primal
 
@@ -259,7 +259,7 @@ def test_the_lower_bound_holds_although_the_factor_is_in_single_precision(C):
         model = SVMPerfClassifier("accuracy", C=C, kernel="rbf", gamma=gamma, tol=1e-5).fit(rows, positive)
         values, vectors = np.linalg.eigh(rbf_kernel(rows, gamma=gamma))
         factor = np.column_stack([vectors * np.sqrt(np.maximum(values, 0.0)), np.ones(40)])
-        exact = minimize(factor, measures.get("accuracy").oracle(positive), C=C, tol=1e-8)
+        exact = CuttingPlane(factor, measures.get("accuracy").oracle(positive)).solve(C=C, tol=1e-8)
         assert model.dual_ <= exact.primal
         assert model.gap_ <= C * 1e-5
 

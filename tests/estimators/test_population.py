@@ -134,12 +134,6 @@ def test_prevalence_is_checked(model, prevalence):
         model.for_population(prevalence=prevalence)
 
 
-@pytest.mark.parametrize("max_distance", [float("nan"), -1, "far", 2])
-def test_max_distance_is_checked(model, max_distance):
-    with pytest.raises(InvalidInputError, match="max_distance must be a number from 0 to 1"):
-        model.for_population(rows(100, 4)[0] + 3, max_distance=max_distance)
-
-
 def test_something_must_be_passed(model):
     with pytest.raises(InvalidInputError, match="pass rows of the new population, or its prevalence"):
         model.for_population()

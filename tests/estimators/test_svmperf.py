@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import SVMPerfClassifier, measures, svmperf_path
-from capo.engine import as_design, from_blocks
+from capo.engine import ChunkedDesign, as_design
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.measures import Measure
 
@@ -323,7 +323,7 @@ def test_out_of_core(tmp_path):
 
 
 def in_blocks(X):
-    return from_blocks(lambda: (X[i : i + 100] for i in range(0, len(X), 100)), X.shape)
+    return ChunkedDesign(lambda: (X[i : i + 100] for i in range(0, len(X), 100)), X.shape)
 
 
 DESIGNS = {"operator": aslinearoperator, "design": as_design, "blocks": in_blocks}

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.exceptions import InvalidInputError, MissingExtraError
-from capo.inspection import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
+from capo.inspection import CPathDisplay, SolverDisplay, ThresholdDisplay
 
 X, Y = load_breast_cancer(return_X_y=True)
 
@@ -59,19 +59,12 @@ def test_a_constrained_measure_is_drawn_at_each_threshold():
 
 
 def test_c_path_display(model):
-    display = CPathDisplay.from_estimator(model)
+    _, ax = plt.subplots()
+    display = CPathDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax
     np.testing.assert_array_equal(display.C, [0.0, 10.0])
     np.testing.assert_array_equal(display.values, model.cv_results_["test_score"])
     assert f"C = {model.C_:.3g}" in display.ax_.get_legend().get_texts()[0].get_text()
-
-
-def test_weights_display(model):
-    _, ax = plt.subplots()
-    display = WeightsDisplay.from_estimator(model, ax=ax)
-    assert display.ax_ is ax
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["stump", "bayes"]
-    widths = [bar.get_width() for bar in ax.patches]
-    assert widths == [model.auxiliary_weights_["stump"], model.auxiliary_weights_["bayes"]]
 
 
 def test_solver_display(model):
@@ -96,4 +89,4 @@ def test_without_matplotlib_the_error_names_the_extra(model, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"capo-learn\[plots\]"):
-        WeightsDisplay.from_estimator(model)
+        CPathDisplay.from_estimator(model)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, NDArray
 from ..estimators import WeightedClassifier
-from ..exceptions import InvalidInputError
 
 Reader = Callable[[int, IntArray], FloatArray]
 
@@ -414,6 +413,7 @@ class Pruner:
         return expected
 
 
+@dataclass(eq=False, repr=False)
 class C45Classifier(WeightedClassifier):
     """Decision tree of C4.5 (release 8) for numeric features, with the rules of WEKA's J48.
 
@@ -480,25 +480,18 @@ class C45Classifier(WeightedClassifier):
     """
 
     _accept_sparse = ("csc", "csr")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "subtree_raising": ["boolean"],
         "pruning": ["boolean"],
     }
 
-    def __init__(
-        self,
-        confidence: float = 0.25,
-        *,
-        min_samples_leaf: int = 2,
-        subtree_raising: bool = True,
-        pruning: bool = True,
-    ) -> None:
-        self.confidence = confidence
-        self.min_samples_leaf = min_samples_leaf
-        self.subtree_raising = subtree_raising
-        self.pruning = pruning
+    confidence: float = 0.25
+    _: KW_ONLY
+    min_samples_leaf: int = 2
+    subtree_raising: bool = True
+    pruning: bool = True
 
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         training = TrainingRows(column_reader(X), weight, np.where(positive, weight, 0.0))
@@ -533,13 +526,8 @@ class C45Classifier(WeightedClassifier):
         class_index = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[class_index])
 
-    def describe(self, feature_names: Sequence[str] | None = None) -> str:
-        """The tree as text, one line per branch.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            Names to use; those of the training data or x0, x1, ... by default.
+    def describe(self) -> str:
+        """The tree as text, one line per branch; features without names are x0, x1, ...
 
         Returns
         -------
@@ -548,10 +536,5 @@ class C45Classifier(WeightedClassifier):
         """
         check_is_fitted(self)
         default = [f"x{j}" for j in range(self.n_features_in_)]
-        names = getattr(self, "feature_names_in_", default) if feature_names is None else feature_names
-        if len(names) != self.n_features_in_:
-            raise InvalidInputError(
-                f"feature_names has {len(names)} names, but the tree was trained on {self.n_features_in_} "
-                "features. Give one name per feature."
-            )
+        names = getattr(self, "feature_names_in_", default)
         return "\n".join(self._tree.lines(names, self.classes_.tolist()))

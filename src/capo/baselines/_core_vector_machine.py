@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
 
-from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
-from ..estimators import ProgressLogger, WeightedClassifier
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, StrOptions
+from ..estimators import ProgressLogger, SVMPerfClassifier, WeightedClassifier
 from ..kernels import Kernel, KernelExpansion, kernel_names, make_kernel
 
 #: Rows of the initial core set.
@@ -42,6 +42,7 @@ class Ball(NamedTuple):
     squared_norm: float  # of the center
 
 
+@dataclass(eq=False, repr=False)
 class CoreVectorMachine(WeightedClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
@@ -116,40 +117,21 @@ class CoreVectorMachine(WeightedClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SVMPerfClassifier._parameter_constraints,
         "kernel": [StrOptions(set(kernel_names())), callable],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        *,
-        C: float = 1.0,
-        gamma: str | float = "scale",
-        degree: float = 3.0,
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    C: float = 1.0
+    gamma: str | float = "scale"
+    degree: float = 3.0
+    coef0: float = 0.0
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    verbose: int = 0
 
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)

@@ -6,8 +6,9 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,7 +20,13 @@ from sklearn.utils.validation import check_memory
 
 from .. import measures
 from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, StrOptions
-from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
+from ..estimators import (
+    MeasureClassifier,
+    SVMPerfClassifierCV,
+    atomic_fit,
+    check_positive_grid,
+    reject_confidence,
+)
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..learning.cross_fit import code_key
@@ -42,6 +49,7 @@ class SVMParams(NamedTuple):
     gamma: float | None
 
 
+@dataclass(eq=False, repr=False)
 class CostSVMClassifier(MeasureClassifier):
     """Support vector machine whose C, class cost and kernel width are chosen by a performance measure.
 
@@ -102,43 +110,26 @@ class CostSVMClassifier(MeasureClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SVMPerfClassifierCV._parameter_constraints,
         "kernel": [StrOptions({"linear", "rbf"})],
-        "Cs": ["array-like", None],
         "costs": ["array-like", None],
-        "gammas": ["array-like", None],
-        "cv": ["cv_object"],
         "max_rows": [Interval(Integral, 10, None, closed="left"), None],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "memory": [str, HasMethods(["cache"]), None],
-        "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        kernel: str = "linear",
-        Cs: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
-        gammas: ArrayLike | None = None,
-        cv: Any = 5,
-        max_rows: int | None = 2000,
-        max_iter: int = -1,
-        memory: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.kernel = kernel
-        self.Cs = Cs
-        self.costs = costs
-        self.gammas = gammas
-        self.cv = cv
-        self.max_rows = max_rows
-        self.max_iter = max_iter
-        self.memory = memory
-        self.random_state = random_state
+    measure: str | Measure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    kernel: str = "linear"
+    Cs: ArrayLike | None = None
+    costs: ArrayLike | None = None
+    gammas: ArrayLike | None = None
+    cv: Any = 5
+    max_rows: int | None = 2000
+    max_iter: int = -1
+    memory: Any = None
+    random_state: Any = None
 
     @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -25,6 +25,7 @@ from ..learning.task import BinaryTask
 from ..measures import Measure
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     """Classifier adaptation (CAPO) as published.
 
@@ -100,7 +101,7 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **estimators.CAPOClassifier._parameter_constraints,
         "outputs": [StrOptions({"labels", "scores"})],
         "prior": [StrOptions({"zero", "unit"})],
@@ -110,42 +111,13 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
         "extend_grid": ["boolean"],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        auxiliaries: Any = "auto",
-        pos_label: Any = None,
-        outputs: str = "labels",
-        prior: str = "zero",
-        max_auxiliaries: int | None = None,
-        cv: Any = 5,
-        delta: Any = "linear",
-        B: float = 1.0,
-        C: Any = None,
-        extend_grid: bool = False,
-        tol: float = 1e-3,
-        memory: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.auxiliaries = auxiliaries
-        self.pos_label = pos_label
-        self.outputs = outputs
-        self.prior = prior
-        self.max_auxiliaries = max_auxiliaries
-        self.cv = cv
-        self.delta = delta
-        self.B = B
-        self.C = C
-        self.extend_grid = extend_grid
-        self.tol = tol
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    outputs: str = "labels"
+    prior: str = "zero"
+    max_auxiliaries: int | None = None
+    B: float = 1.0
+    C: Any = None
+    extend_grid: bool = False
+    memory: Any = None
 
     @estimators.atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +33,7 @@ from ..exceptions import InvalidInputError
 InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
 
 
+@dataclass(eq=False, repr=False)
 class RBFNetworkClassifier(WeightedClassifier):
     """Radial basis function network: k-means in each class, then a logistic regression on the clusters.
 
@@ -102,7 +104,7 @@ class RBFNetworkClassifier(WeightedClassifier):
     (4, 30)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_std": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="neither")],
@@ -110,20 +112,12 @@ class RBFNetworkClassifier(WeightedClassifier):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        min_std: float = 0.1,
-        ridge: float = 1e-8,
-        init: ArrayLike | str | InitFunction = "random",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.min_std = min_std
-        self.ridge = ridge
-        self.init = init
-        self.random_state = random_state
+    n_clusters: int = 2
+    _: KW_ONLY
+    min_std: float = 0.1
+    ridge: float = 1e-8
+    init: ArrayLike | str | InitFunction = "random"
+    random_state: int | np.random.RandomState | None = None
 
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
         self.priors_, self.centers_, self.stds_ = self._find_units(X, positive, weight)

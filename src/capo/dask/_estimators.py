@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
 from tempfile import TemporaryDirectory
@@ -32,6 +32,8 @@ MIN_CLASS_ROWS = 200
 
 def predict(model: Any, X: Any) -> Any:
     """Predict the labels of a dask collection lazily, or of rows in memory at once.
+
+    `capo predict` is the command of this name.
 
     Parameters
     ----------
@@ -192,6 +194,7 @@ def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> BaseEstimator:
     return target
 
 
+@dataclass(eq=False, repr=False)
 class DaskSVMPerfClassifier(BaseDaskClassifier):
     """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
 
@@ -254,35 +257,23 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     SVMPerfClassifier(C=100.0)
     """
 
-    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **estimators.SVMPerfClassifier._parameter_constraints,
         "persist": ["boolean"],
         "client": [Client, None],
     }
     _local_class = estimators.SVMPerfClassifier
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        persist: bool = True,
-        verbose: int = 0,
-        callback: Callable[[Iteration], bool | None] | None = None,
-        client: Client | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.persist = persist
-        self.verbose = verbose
-        self.callback = callback
-        self.client = client
+    measure: str | Measure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    C: float = 1.0
+    tol: float = 1e-3
+    fit_intercept: bool = True
+    max_iter: int = 10_000
+    persist: bool = True
+    verbose: int = 0
+    callback: Callable[[Iteration], bool | None] | None = None
+    client: Client | None = None
 
     @estimators.atomic_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -346,7 +337,8 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         return self.measure_.score_labels(positive_mask(labels, self.classes_), decision, weight)
 
 
-class DaskCAPOClassifier(BaseDaskClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DaskCAPOClassifier(estimators.AdaptationParameters, BaseDaskClassifier):
     """`CAPOClassifier` on dask arrays and data frames.
 
     A `CAPOClassifier` is trained on a stratified sample of the rows, by one worker. Its auxiliaries, except
@@ -399,7 +391,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     'CAPOClassifier'
     """
 
-    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **estimators.CAPOClassifier._parameter_constraints,
         "sample_size": [Interval(Integral, 20, None, closed="left")],
         "client": [Client, None],
@@ -407,38 +399,10 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     _local_class = estimators.CAPOClassifier
     threshold_ = estimators.CAPOClassifier.threshold_
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        sample_size: int = 100_000,
-        auxiliaries: Any = "auto",
-        pos_label: Any = None,
-        cv: Any = 5,
-        delta: Any = "linear",
-        C: Any = "auto",
-        threshold: str | float = "auto",
-        tol: float = 1e-3,
-        column_kinds: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        client: Client | None = None,
-    ) -> None:
-        self.measure = measure
-        self.sample_size = sample_size
-        self.auxiliaries = auxiliaries
-        self.pos_label = pos_label
-        self.cv = cv
-        self.delta = delta
-        self.C = C
-        self.threshold = threshold
-        self.tol = tol
-        self.column_kinds = column_kinds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.client = client
+    sample_size: int = 100_000
+    threshold: str | float = "auto"
+    column_kinds: Any = None
+    client: Client | None = None
 
     @estimators.atomic_fit
     def fit(self, X: Any, y: Any) -> Self:

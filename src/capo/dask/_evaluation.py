@@ -39,6 +39,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a fitted classifier on labeled rows where the rows are.
 
+    `capo.inspection.evaluate` does the same for rows in memory.
+
     The decisions stay on the workers, which count them in about 5,000 bins. Measures at the threshold of
     the model, and the confusion matrix, are exact. Measures that depend on the order of the scores treat
     the rows of a bin as ties; `Evaluation.max_error` is the largest error that this can cause.

@@ -242,15 +242,11 @@ class Population:
     trained_threshold: float = 0.0
 
     @classmethod
-    def from_rows(
-        cls, log_odds: FloatArray, training: ClassScores, max_distance: float, random_state: int
-    ) -> Population:
+    def from_rows(cls, log_odds: FloatArray, training: ClassScores, random_state: int) -> Population:
         """The population of rows with these log-odds; unchanged if the interval holds the trained prevalence.
 
         Raises an error if more than the share of positives has changed.
         """
-        if not (isinstance(max_distance, (int, float, np.number)) and 0 <= max_distance <= 1):
-            raise InvalidInputError(f"max_distance must be a number from 0 to 1: got {max_distance!r}.")
         found = estimate_prevalence(log_odds, training, random_state=random_state)
         if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
             raise LabelShiftError(
@@ -258,12 +254,12 @@ class Population:
                 "row of a class as trained, which is hardly among them: the model is not adjusted. Pass more "
                 "rows, label some of them, or pass the prevalence if it is known."
             )
-        if found.distance > max_distance + sampling_error(len(log_odds)):
+        if found.distance > MAX_MIXTURE_DISTANCE + sampling_error(len(log_odds)):
             raise LabelShiftError(
                 f"the scores of the new rows are no mixture of the two classes as trained (distance "
-                f"{found.distance:.3f}, beyond {max_distance:g} and the sampling error): more than the share "
-                "of positives has changed, and adjusting the model to it could make it worse. Label some of "
-                "the new rows and train on them, or pass the prevalence if it is known."
+                f"{found.distance:.3f}, beyond {MAX_MIXTURE_DISTANCE:g} and the sampling error): more than "
+                "the share of positives has changed, and adjusting the model to it could make it worse. "
+                "Label some of the new rows and train on them, or pass the prevalence if it is known."
             )
         # An estimate of 0 or 1 is rounded to half a row: no score makes a class impossible.
         half = 0.5 / found.n_rows

@@ -1,12 +1,21 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
 
 from ._bundle import relative_error
-from ._designs import BoundedDesign, Design, IdentityDesign, as_design, augment, from_blocks, iter_row_slices
+from ._designs import (
+    BoundedDesign,
+    ChunkedDesign,
+    Design,
+    IdentityDesign,
+    as_design,
+    augment,
+    iter_row_slices,
+)
 from ._line_search import Cut, Oracle
-from ._solver import CuttingPlane, Iteration, Solution, Status, check_C, minimize, minimize_path
+from ._solver import CuttingPlane, Iteration, Solution, Status, check_C
 
 __all__ = [
     "BoundedDesign",
+    "ChunkedDesign",
     "Cut",
     "CuttingPlane",
     "Design",
@@ -18,9 +27,6 @@ __all__ = [
     "as_design",
     "augment",
     "check_C",
-    "from_blocks",
     "iter_row_slices",
-    "minimize",
-    "minimize_path",
     "relative_error",
 ]

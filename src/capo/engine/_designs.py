@@ -234,15 +234,24 @@ class SparseDesign(BoundedDesign):
 
 
 class ChunkedDesign(BoundedDesign):
-    """Blocks of rows from a function that starts them over; each product is one pass.
+    """Blocks of rows that are read or generated anew for each product; it holds one block at a time.
 
     Parameters
     ----------
     blocks : callable
-        Called without arguments for each pass; returns an iterable of arrays or sparse
-        matrices, the rows of the table in their order.
+        Called without arguments for each product; returns an iterator over arrays or sparse matrices,
+        the rows of the table in their order. The callable must return a new iterator over the same blocks
+        on every call.
     shape : tuple of int
         Rows and columns of the whole table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.engine import ChunkedDesign
+    >>> design = ChunkedDesign(lambda: (np.full((2, 1), i) for i in (1.0, 2.0)), shape=(4, 1))
+    >>> design.matvec(np.array([10.0]))
+    array([10., 10., 20., 20.])
     """
 
     def __init__(self, blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> None:
@@ -291,12 +300,11 @@ class IdentityDesign(BoundedDesign):
 
     Examples
     --------
-    >>> from capo.engine import IdentityDesign
-    >>> from capo.engine import minimize
+    >>> from capo.engine import CuttingPlane, IdentityDesign
     >>> from capo.measures import Cut
     >>> import numpy as np
     >>> distance = lambda v: Cut(np.sign(3.0 - v), 3.0 * np.sign(3.0 - v)[0])  # R(v) = |v - 3|
-    >>> minimize(IdentityDesign(1), distance, C=100.0, tol=1e-6).v.round(4)
+    >>> CuttingPlane(IdentityDesign(1), distance).solve(C=100.0, tol=1e-6).v.round(4)
     array([3.])
     """
 
@@ -482,34 +490,6 @@ def _matrix_design(X: Any) -> BoundedDesign:
         "a design is made from a two-dimensional array of real numbers, a sparse matrix, or an object "
         f"with shape, matvec and rmatvec such as a LinearOperator: got {found}."
     )
-
-
-def from_blocks(blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> ChunkedDesign:
-    """Make a design from blocks of rows that are read or generated anew for each product.
-
-    Parameters
-    ----------
-    blocks : callable
-        Called without arguments for each product; returns an iterator over arrays or sparse matrices,
-        the rows of the table in their order. The callable must return a new iterator over the same blocks
-        on every call.
-    shape : tuple of int
-        Rows and columns of the whole table.
-
-    Returns
-    -------
-    ChunkedDesign
-        The design; of the table it holds one block at a time.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from capo.engine import from_blocks
-    >>> design = from_blocks(lambda: (np.full((2, 1), i) for i in (1.0, 2.0)), shape=(4, 1))
-    >>> design.matvec(np.array([10.0]))
-    array([10., 10., 20., 20.])
-    """
-    return ChunkedDesign(blocks, shape)
 
 
 def augment(

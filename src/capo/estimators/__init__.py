@@ -1,6 +1,6 @@
 """The classifiers that a user imports, and the base classes that they share."""
 
-from ._adapted import BaseAdaptedClassifier
+from ._adapted import AdaptationParameters, BaseAdaptedClassifier
 from ._base import (
     MeasureClassifier,
     ProgressLogger,
@@ -17,6 +17,7 @@ from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 
 __all__ = [
     "SVMPERF_CS",
+    "AdaptationParameters",
     "BaseAdaptedClassifier",
     "CAPOClassifier",
     "MeasureClassifier",

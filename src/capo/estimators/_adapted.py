@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -22,16 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_memory,
 
 from .. import measures
 from .._accel.threads import library_threads_for
-from .._compat import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    NDArray,
-    VisualBlock,
-    check_y,
-    routing_enabled,
-)
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, check_y, routing_enabled
 from ..decisions import (
     Decision,
     Guarantee,
@@ -84,7 +75,24 @@ from ._base import (
 MAX_SEEN_ERRORS, SEEN_ERROR_SHARE = 0.01, 0.1
 
 
-class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
+@dataclass(eq=False, repr=False)
+class AdaptationParameters:
+    """The parameters that all classifiers with adapted auxiliaries have, with their defaults."""
+
+    measure: Any = "f1"
+    _: KW_ONLY
+    auxiliaries: Any = "auto"
+    pos_label: Any = None
+    cv: Any = 5
+    delta: Any = "linear"
+    C: Any = "auto"
+    tol: float = 1e-3
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+
+class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator):
     """A classifier that combines auxiliaries and adapts them to a measure.
 
     What differs between two classes, many classes and label matrices is in its task. For two classes, all
@@ -92,15 +100,7 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     `decision_function` and `predict_proba` follow the order of `classes_`, which is sorted.
     """
 
-    measure: Any
-    auxiliaries: Any
-    cv: Any
-    C: Any
-    delta: Any
     memory: Any
-    n_jobs: Any
-    random_state: Any
-    verbose: Any
     #: Not a parameter of all estimators.
     column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
     text_encoder: Any = None
@@ -109,16 +109,11 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
     target_type_: str
     #: The name of the labels, if they were a named column.
     target_name_: str
-    n_splits_: int
-    auxiliaries_: dict[str, Any]
     auxiliary_weights_: dict[str, Any]
     decision_: Any
     combination_: Any
-    delta_: Any
-    schema_: FeatureSchema
     #: The length of the text encoder's vectors of each column of free text.
     text_lengths_: dict[Any, int]
-    measure_: Any
     classes_: NDArray[Any]
     pos_label_: Any
     oof_decision_: FloatArray
@@ -679,20 +674,6 @@ class BaseAdaptedClassifier(ClassifierMixin, CapoEstimator):
                 router.add(**{name: estimator}, method_mapping=fit)
         splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedGroupKFold()
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-
-    def _auxiliaries_block(self) -> VisualBlock:
-        """The auxiliaries side by side in the estimator's diagram."""
-        try:
-            pairs = self._given_auxiliaries()
-        except InvalidInputError:
-            pairs = [("auto", "auto")]
-        names, estimators = zip(*pairs, strict=True)
-        return VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
-
-    def _sk_visual_block_(self) -> VisualBlock:
-        delta = self.delta if self.delta is not None else "passthrough"
-        phi = VisualBlock("parallel", [delta], names=["delta"], dash_wrapped=False)
-        return VisualBlock("serial", (self._auxiliaries_block(), phi), dash_wrapped=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

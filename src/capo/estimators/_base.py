@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -137,8 +137,8 @@ class BinaryClassifier(ClassifierMixin, CapoEstimator):
             """The score of each row."""
 
     #: Sparse formats and dtypes that are used without conversion.
-    _accept_sparse: Any = "csr"
-    _dtypes: Any = np.float64
+    _accept_sparse: ClassVar[Any] = "csr"
+    _dtypes: ClassVar[Any] = np.float64
 
     def _validate_fit_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         """Check the training rows and labels."""
@@ -208,11 +208,10 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
         attempt = object.__new__(type(self))
         vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
         with callback_management_context(attempt):
-            if (tasks := getattr(attempt, "_init_callback_context", None)) is None:
-                fit(attempt, *args, **kwargs)
-            else:
-                context = tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
-                fit(attempt, *args, **kwargs)
+            tasks = getattr(attempt, "_init_callback_context", None)
+            context = tasks and tasks(max_subtasks=None).call_on_fit_task_begin(estimator=attempt)
+            fit(attempt, *args, **kwargs)
+            if context:
                 context.call_on_fit_task_end(estimator=attempt)
         vars(self).clear()
         vars(self).update(vars(attempt))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +61,7 @@ _SEEN_ROWS = (
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CAPOClassifier(BaseAdaptedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
@@ -315,7 +316,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str, Measure, MulticlassMeasure, MultilabelMeasure, callable],
         "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "pos_label": [Real, str, "boolean", None],
@@ -332,38 +333,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | MulticlassMeasure | MultilabelMeasure | Callable[..., Any] = "f1",
-        *,
-        auxiliaries: Any = "auto",
-        pos_label: Any = None,
-        cv: Any = None,
-        delta: Any = "linear",
-        C: Any = "auto",
-        threshold: str | float = "auto",
-        tol: float = 1e-3,
-        column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None,
-        text_encoder: Any = None,
-        memory: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.auxiliaries = auxiliaries
-        self.pos_label = pos_label
-        self.cv = cv
-        self.delta = delta
-        self.C = C
-        self.threshold = threshold
-        self.tol = tol
-        self.column_kinds = column_kinds
-        self.text_encoder = text_encoder
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    cv: Any = None
+    threshold: str | float = "auto"
+    column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
+    text_encoder: Any = None
+    memory: Any = None
 
     @atomic_fit
     def fit(
@@ -554,7 +528,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Labels; of a label matrix, 1 where a label is predicted, else 0.
         """
-        return self._predict(X, self._price_decision(X, cost_fp, cost_fn, benefit_tp, cost_ask))
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
+        return self._predict(X, self._price_decision(X, **given))
 
     def score(
         self,
@@ -589,7 +564,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         float
             The value.
         """
-        prices = self._price_decision(X, cost_fp, cost_fn, benefit_tp, cost_ask)
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
+        prices = self._price_decision(X, **given)
         if prices is not None and prices.abstain_label is not None:
             log_odds = self.log_odds(X)
             positive = positive_mask(self._check_y(log_odds, y), self.label_pair)
@@ -603,12 +579,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        cost_fp: Any = None,
-        cost_fn: Any = None,
-        benefit_tp: Any = None,
-        cost_ask: Any = None,
         groups: ArrayLike | None = None,
         random_state: int = 0,
+        **prices: Any,
     ) -> decisions.Savings:
         """Return what the predictions for labeled rows are worth in money, with a bootstrap interval.
 
@@ -620,55 +593,45 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The labels.
         sample_weight : array-like of shape (n_samples,), optional
             How many rows each row stands for.
-        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_samples,), optional
-            The prices of these rows, as for `predict`; none if all of them were numbers in training.
         groups : array-like of shape (n_samples,), optional
             The group of each row, such as a customer: the bootstrap then draws whole groups.
         random_state : int, default=0
             Seed of the bootstrap.
+        **prices : float or array-like of shape (n_samples,)
+            The prices of these rows by name, as for `predict`; none if all of them were numbers in training.
 
         Returns
         -------
         capo.decisions.Savings
             Totals, and the saving compared with treating all rows alike.
         """
-        given: dict[str, Any] = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
-        given["cost_ask"] = cost_ask
         self._check_two_classes("savings need a model of two classes that was trained with prices.")
-        if all(value is None for value in given.values()):
+        if all(value is None for value in prices.values()):
             if self.prices_ is None or self.prices_.per_row:
                 raise InvalidInputError(
                     "savings need the prices of the rows: pass cost_fp, cost_fn or benefit_tp."
                 )
-            given = dict(self.prices_.constants)
+            prices = dict(self.prices_.constants)
         log_odds, positive = self.log_odds(X), positive_mask(y, self.label_pair)
-        prices = self.row_prices(len(log_odds), **given)
-        assert prices is not None
-        if len(positive) != len(prices):
-            raise InvalidInputError(f"X has {len(prices)} rows, but y has {len(positive)}.")
+        of_rows = self.row_prices(len(log_odds), **prices)
+        assert of_rows is not None
+        if len(positive) != len(of_rows):
+            raise InvalidInputError(f"X has {len(of_rows)} rows, but y has {len(positive)}.")
         weight = None if sample_weight is None else check_row_weights(sample_weight, positive)
         groups = None if groups is None else check_groups(groups, len(positive))
         return decisions.estimate_savings(
-            prices, positive, prices.decide(log_odds), weight, groups=groups, random_state=random_state
+            of_rows, positive, of_rows.decide(log_odds), weight, groups=groups, random_state=random_state
         )
 
-    def row_prices(
-        self,
-        n_rows: int,
-        *,
-        cost_fp: Any = None,
-        cost_fn: Any = None,
-        benefit_tp: Any = None,
-        cost_ask: Any = None,
-    ) -> decisions.RowPrices | None:
+    def row_prices(self, n_rows: int, **prices: Any) -> decisions.RowPrices | None:
         """Return the prices of new rows, with those that were a number in training; None if none are given.
 
         Parameters
         ----------
         n_rows : int
             Number of rows.
-        cost_fp, cost_fn, benefit_tp, cost_ask : float or array-like of shape (n_rows,), optional
-            The prices, as for `predict`.
+        **prices : float or array-like of shape (n_rows,)
+            The prices by name, as for `predict`.
 
         Returns
         -------
@@ -676,15 +639,14 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The prices, with the threshold and the expected saving of each row.
         """
         check_is_fitted(self, "auxiliaries_")
-        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
-        if all(value is None for value in given.values()):
+        if all(value is None for value in prices.values()):
             return None
         if self.prices_ is None:
             raise InvalidInputError(
                 "the model was trained without prices of each row: pass them to fit as well."
             )
         advice = "pass all of them, or none to use one threshold for all rows"
-        found = decisions.RowPrices.from_values(n_rows, **self.prices_.complete(given, advice))
+        found = decisions.RowPrices.from_values(n_rows, **self.prices_.complete(prices, advice))
         if self.guarantee_ is not None:
             raise InvalidInputError(
                 "the guarantee of this model holds for its one threshold, not for those of the rows: leave "
@@ -692,11 +654,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
             )
         return found
 
-    def _price_decision(
-        self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any, cost_ask: Any
-    ) -> decisions.RowPrices | None:
+    def _price_decision(self, X: Any, **given: Any) -> decisions.RowPrices | None:
         """The prices of the rows of X; None if none are given, with a warning if training had some."""
-        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp, "cost_ask": cost_ask}
         terms = self.prices_
         if terms is not None and terms.asks and not terms.per_row and self.guarantee_ is None:
             given = {
@@ -877,7 +836,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
         X: Any = None,
         *,
         prevalence: float | None = None,
-        max_distance: float = decisions.MAX_MIXTURE_DISTANCE,
         random_state: int = 0,
     ) -> Self:
         """Return this model adjusted to a population with another share of positives.
@@ -893,10 +851,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Unlabeled rows of the new population.
         prevalence : float, optional
             The share of positives in the new population, if it is known; X then only places the threshold.
-        max_distance : float, default=0.06
-            If the scores of X are further than this, plus the sampling error, from every mixture of the
-            two classes as trained, more than the share of positives has changed, and the model is not
-            adjusted.
         random_state : int, default=0
             Seed of the bootstrap.
 
@@ -908,7 +862,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Raises
         ------
         LabelShiftError
-            If more than the share of positives has changed.
+            If more than the share of positives has changed: the scores of X are further than 0.06, plus the
+            sampling error, from every mixture of the two classes as trained.
 
         Examples
         --------
@@ -935,7 +890,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         if prevalence is not None:
             population = decisions.Population.from_prevalence(prevalence, training)
         elif log_odds is not None:
-            population = decisions.Population.from_rows(log_odds, training, max_distance, random_state)
+            population = decisions.Population.from_rows(log_odds, training, random_state)
         else:
             raise InvalidInputError("pass rows of the new population, or its prevalence.")
         trained = self.decision_.log_odds if before is None else before.trained_threshold

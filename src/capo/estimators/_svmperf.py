@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ MAX_RESIDUAL_SHARE = 0.1
 SINGLE_PRECISION = float(np.finfo(np.float32).eps)
 
 
+@dataclass(eq=False, repr=False)
 class SVMPerfClassifier(MeasureClassifier):
     """Linear or kernel classifier that optimizes a performance measure instead of a loss per row.
 
@@ -144,8 +145,8 @@ class SVMPerfClassifier(MeasureClassifier):
     True
     """
 
-    _dtypes = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _dtypes: ClassVar[Any] = [np.float64, np.float32]
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str, Measure, callable],
         "C": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions({"linear", *kernel_names()}), callable],
@@ -161,36 +162,20 @@ class SVMPerfClassifier(MeasureClassifier):
         "callback": [callable, None],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        C: float = 1.0,
-        kernel: KernelLike = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3.0,
-        coef0: float = 0.0,
-        max_rank: int | None = None,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        verbose: int = 0,
-        random_state: Any = None,
-        callback: Callable[[Iteration], bool | None] | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_rank = max_rank
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
+    measure: str | Measure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    C: float = 1.0
+    kernel: KernelLike = "linear"
+    gamma: str | float = "scale"
+    degree: float = 3.0
+    coef0: float = 0.0
+    max_rank: int | None = None
+    tol: float = 1e-3
+    fit_intercept: bool = True
+    max_iter: int = 10_000
+    verbose: int = 0
+    random_state: Any = None
+    callback: Callable[[Iteration], bool | None] | None = None
 
     @atomic_fit
     def fit(self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -202,7 +187,7 @@ class SVMPerfClassifier(MeasureClassifier):
             Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
             from disk in two passes per iteration. With the linear kernel, also any object with `shape`,
             `matvec` and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks
-            by `capo.engine.from_blocks`.
+            by `capo.engine.ChunkedDesign`.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -433,13 +418,9 @@ def svmperf_path(
     model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
     model._validate_params()
     table, positive, weight, _ = model._validate_training_data(X, y, sample_weight)
-    path = engine.minimize_path(
-        engine.augment(table, bias=1.0 if fit_intercept else None),
-        measures.get(measure).for_training().oracle(positive, weight),
-        Cs=Cs,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    design = engine.augment(table, bias=1.0 if fit_intercept else None)
+    oracle = measures.get(measure).for_training().oracle(positive, weight)
+    path = CuttingPlane(design, oracle).solve_path(Cs, tol, max_iter)
     for solution in path:
         warn_not_converged(solution, stacklevel=3)
     return path

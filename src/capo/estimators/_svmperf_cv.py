@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -39,6 +40,7 @@ SVMPERF_CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
 SHARED = ("measure", "kernel", "degree", "coef0", "max_rank", "tol", "max_iter", "verbose", "random_state")
 
 
+@dataclass(eq=False, repr=False)
 class SVMPerfClassifierCV(MeasureClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
@@ -96,8 +98,8 @@ class SVMPerfClassifierCV(MeasureClassifier):
     True
     """
 
-    _dtypes = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+    _dtypes: ClassVar[Any] = [np.float64, np.float32]
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: SVMPerfClassifier._parameter_constraints[name] for name in SHARED},
         "Cs": ["array-like", None],
         "gammas": ["array-like", None],
@@ -106,38 +108,21 @@ class SVMPerfClassifierCV(MeasureClassifier):
         "cv_rank": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        measure: str | Measure | Callable[..., Any] = "f1",
-        *,
-        Cs: ArrayLike | None = None,
-        kernel: KernelLike = "linear",
-        gammas: ArrayLike | None = None,
-        degree: float = 3.0,
-        coef0: float = 0.0,
-        extend_grid: bool = True,
-        cv: Any = 5,
-        cv_rank: int = 500,
-        max_rank: int | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.Cs = Cs
-        self.kernel = kernel
-        self.gammas = gammas
-        self.degree = degree
-        self.coef0 = coef0
-        self.extend_grid = extend_grid
-        self.cv = cv
-        self.cv_rank = cv_rank
-        self.max_rank = max_rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.random_state = random_state
+    measure: str | Measure | Callable[..., Any] = "f1"
+    _: KW_ONLY
+    Cs: ArrayLike | None = None
+    kernel: KernelLike = "linear"
+    gammas: ArrayLike | None = None
+    degree: float = 3.0
+    coef0: float = 0.0
+    extend_grid: bool = True
+    cv: Any = 5
+    cv_rank: int = 500
+    max_rank: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 10_000
+    verbose: int = 0
+    random_state: Any = None
 
     @atomic_fit
     def fit(

@@ -17,7 +17,7 @@ from ._explanation import (
     importance,
     worst_errors,
 )
-from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
+from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay
 from ._summary import Summary, summarize
 from ._targets import decide, make_targets, negative_and_positive
 
@@ -39,7 +39,6 @@ __all__ = [
     "SolverDisplay",
     "Summary",
     "ThresholdDisplay",
-    "WeightsDisplay",
     "WorstError",
     "compare",
     "compare_on_fold",

@@ -48,7 +48,7 @@ from ..learning.folds import Split, check_groups, fold_numbers, split_folds
 from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
-from ..measures.multilabel import LabelAverage
+from ..measures.multilabel import LabelAverage, MultilabelMeasure
 from ..tables import targets
 from ..tables.checks import warn_of_data
 from ..tables.features import make_linear_features, make_score_features
@@ -390,6 +390,8 @@ def compare(
 ) -> Comparison:
     """Compare capo with simpler methods by cross-validation.
 
+    `capo compare` does the same for a file.
+
     Parameters
     ----------
     model : CAPOClassifier
@@ -431,8 +433,9 @@ def compare(
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if labels.ndim == 2:
         labels = targets.encode_label_matrix(y)[1].astype(np.int64)
-    splits = _split(folds, fold_codes(labels), group, weight, random_state)
-    if fold_codes(labels).dtype == bool and not isinstance(model.measure, MulticlassMeasure):
+    codes = fold_codes(labels)
+    splits = _split(folds, codes, group, weight, random_state)
+    if codes.dtype == bool and not isinstance(model.measure, MulticlassMeasure | MultilabelMeasure):
         measure, mass = measures.get(model.measure), np.ones(len(labels)) if weight is None else weight
         measure.check_size(float(mass.sum()))
         smallest = min(float(mass[test].sum()) for _, test in splits)

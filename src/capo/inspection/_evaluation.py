@@ -320,6 +320,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate the outputs of a model on labeled rows, with 95% intervals.
 
+    `capo.dask.evaluate` does the same where the rows are, `capo evaluate` for a file.
+
     The intervals are quantiles of a Bayesian bootstrap with pseudo-rows in each cell of the confusion matrix;
     those of the rates of many classes and labels are exact. For two classes they cover the value on new rows
     with a probability of 0.9 or more from about 10 rows of the rarer class on.

@@ -186,47 +186,6 @@ class CPathDisplay(_Display):
 
 
 @dataclass
-class WeightsDisplay(_Display):
-    """The weight of each auxiliary in the final model, as bars.
-
-    Attributes
-    ----------
-    names : list of str
-        The auxiliaries.
-    weights : ndarray
-        Their weights.
-    ax_, figure_ : matplotlib Axes and Figure
-        Set by `plot`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from capo import CAPOClassifier
-    >>> from capo.inspection import WeightsDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = CAPOClassifier("f1", auxiliaries=[("bayes", GaussianNB())], random_state=0).fit(X, y)
-    >>> WeightsDisplay.from_estimator(model).names
-    ['bayes']
-    """
-
-    names: list[str]
-    weights: FloatArray
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Read `auxiliary_weights_` of a fitted CAPOClassifier, and draw."""
-        check_is_fitted(estimator)
-        weights = estimator.auxiliary_weights_
-        return cls(list(weights), np.array(list(weights.values()))).plot(ax)
-
-    def _draw(self, ax: Any) -> None:
-        ax.barh(self.names[::-1], self.weights[::-1])
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set(xlabel="weight of the auxiliary's log-odds")
-
-
-@dataclass
 class SolverDisplay(_Display):
     """The solver's primal and dual objective after each iteration.
 

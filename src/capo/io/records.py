@@ -152,10 +152,10 @@ def _own_classes() -> dict[str, type[Any]]:
                 import_module(module)
             for name, kind in vars(sys.modules.get(module, root)).items():
                 is_own = isinstance(kind, type) and kind.__module__ == module and not name.startswith("_")
-                if is_own and is_dataclass(kind):
-                    is_own = ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
-                elif is_own:
-                    is_own = issubclass(kind, BaseEstimator | Enum)
+                if is_own and not issubclass(kind, BaseEstimator | Enum):
+                    is_own = is_dataclass(kind) and ENVIRONMENT_PARAMETERS.isdisjoint(
+                        field.name for field in fields(kind)
+                    )
                 if is_own:
                     assert found.setdefault(name, kind) is kind, f"two classes are called {name}"
     return found
@@ -578,12 +578,12 @@ class Decoder:
 
     def _record(self, name: Any, state: Any) -> Any:
         kind = _require_class(name, object)
+        if issubclass(kind, BaseEstimator | Enum):
+            raise ValueError(f"{name} is not made from fields")
         if is_dataclass(kind):
             make: Any = kind
             _check_names(name, state, {field.name for field in fields(kind) if field.init})
             return make(**_map_values(self.decode, state))
-        if issubclass(kind, BaseEstimator | Enum):
-            raise ValueError(f"{name} is not made from fields")
         _check_fitted(name, kind, (), state)
         value = kind.__new__(kind)
         vars(value).update(_map_values(self.decode, state))

@@ -504,7 +504,10 @@ def binary_values(
 
 @dataclass(frozen=True)
 class Accuracy(GainMeasure):
-    """Accuracy of many classes: the share of correct predictions, as a gain matrix."""
+    """Accuracy of many classes: the share of correct predictions, as a gain matrix.
+
+    It has the name of its counterpart of two classes, and so have the others here that generalize one.
+    """
 
     name: ClassVar[str] = "accuracy"
 
@@ -515,7 +518,10 @@ class Accuracy(GainMeasure):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(GainMeasure):
-    """Balanced accuracy of many classes: the mean of their recalls; classes without rows do not count."""
+    """Balanced accuracy of many classes: the mean of their recalls; classes without rows do not count.
+
+    Generalizes the measure of two classes of this name.
+    """
 
     name: ClassVar[str] = "balanced_accuracy"
 
@@ -626,6 +632,8 @@ class MicroF1(FractionMeasure):
 class CohenKappa(FractionMeasure):
     """Cohen's kappa of many classes: agreement beyond chance; with weights, near classes are smaller errors.
 
+    Generalizes the measure of two classes of this name.
+
     Parameters
     ----------
     weights : "linear", "quadratic" or None, default=None
@@ -679,7 +687,10 @@ class CohenKappa(FractionMeasure):
 
 @dataclass(frozen=True)
 class GMean(ConfusionMatrixMeasure):
-    """Geometric mean of many classes' recalls; classes without rows do not count."""
+    """Geometric mean of many classes' recalls; classes without rows do not count.
+
+    Generalizes the measure of two classes of this name.
+    """
 
     name: ClassVar[str] = "gmean"
 
@@ -719,7 +730,10 @@ class GMean(ConfusionMatrixMeasure):
 
 @dataclass(frozen=True)
 class MCC(ConfusionMatrixMeasure):
-    """Matthews' correlation coefficient of many classes (Gorodkin's R_K)."""
+    """Matthews' correlation coefficient of many classes (Gorodkin's R_K).
+
+    Generalizes the measure of two classes of this name.
+    """
 
     name: ClassVar[str] = "mcc"
 
@@ -916,6 +930,9 @@ _REGISTRY: Registry[MulticlassMeasure] = Registry(
 def names() -> list[str]:
     """The names of all measures of many classes, sorted.
 
+    Each kind of target has its own `get`, `names` and `describe`: here, in `capo.measures` for two classes,
+    and in `capo.measures.multilabel`.
+
     Examples
     --------
     >>> from capo.measures import multiclass
@@ -926,7 +943,7 @@ def names() -> list[str]:
 
 
 def describe() -> list[Description]:
-    """Descriptions of all measures of many classes.
+    """Descriptions of all measures of many classes, as `capo.measures.describe` has those of two.
 
     Examples
     --------
@@ -938,7 +955,7 @@ def describe() -> list[Description]:
 
 
 def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **params: Any) -> MulticlassMeasure:
-    """A measure of many classes.
+    """A measure of many classes, as `capo.measures.get` returns one of two.
 
     Parameters
     ----------

@@ -115,6 +115,8 @@ class SamplesF1(RowAverage):
 class PrecisionAtK(RowAverage):
     """Precision at k of label matrices: the mean over the rows for the k labels with the highest scores.
 
+    The measure of two classes of this name is about the k rows with the highest scores.
+
     Parameters
     ----------
     k : int, default=1
@@ -197,7 +199,7 @@ _REGISTRY: Registry[MultilabelMeasure] = Registry(
 
 
 def names() -> list[str]:
-    """The names of all measures of label matrices, sorted.
+    """The names of all measures of label matrices, sorted, as `capo.measures.names` has those of two classes.
 
     Examples
     --------
@@ -209,7 +211,7 @@ def names() -> list[str]:
 
 
 def describe() -> list[Description]:
-    """Descriptions of all measures of label matrices.
+    """Descriptions of all measures of label matrices, as `capo.measures.describe` has those of two classes.
 
     Examples
     --------
@@ -221,7 +223,7 @@ def describe() -> list[Description]:
 
 
 def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **params: Any) -> MultilabelMeasure:
-    """A measure of label matrices.
+    """A measure of label matrices, as `capo.measures.get` returns one of two classes.
 
     Parameters
     ----------

@@ -225,6 +225,8 @@ def add_state_cases(corpus, fifo):
     corpus.model("record-field", "has no parameter", {"record": ["Solution", {"x": 1}]})
     corpus.model("record-incomplete", refused, {"record": ["Solution", {}]})
     corpus.model("record-unknown", "is not known", {"record": ["Popen", {"args": "true"}]})
+    environment = {"record": ["CAPOClassifier", {"memory": "cache"}]}
+    corpus.model("record-of-own-estimator", "is not made from fields", environment)
     corpus.model(
         "record-of-estimator",
         "is not made from fields",
