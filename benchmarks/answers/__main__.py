@@ -214,9 +214,10 @@ def summarize(results: Path) -> str:
     cells = ["measure", "n_labels", "table", "seed", "service", "dimension"]
     values = 100 * rows.pivot_table(index=cells, columns="system", values="value")
     # Cells of the same table share their rows: the standard error is that of the tables' means.
-    gains = values["capo"] - values["logistic regression"]
+    judged = values[~values.index.get_level_values("measure").str.endswith("missed")]
+    gains = judged["capo"] - judged["logistic regression"]
     by_table = gains.groupby(cells[:3]).mean().groupby(cells[:2])
-    losses = values[["service", "logistic regression"]].max(axis=1) - values["capo"]
+    losses = judged[["service", "logistic regression"]].max(axis=1) - judged["capo"]
     table = values.groupby(cells[:2]).mean().T
     table.loc["capo - logistic regression"] = by_table.mean()
     table.loc["its standard error"] = by_table.sem()
