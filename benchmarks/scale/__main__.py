@@ -1,12 +1,13 @@
 """Fits on Dask, on a cluster of processes on this machine.
 
-``python -m benchmarks.scale agreement kills growth`` runs these parts; each writes a table to
+``python -m benchmarks.scale agreement kills growth answers`` runs these parts; each writes a table to
 `benchmarks/scale/results`.
 
 agreement : the same random problems in memory and on the cluster, with random partitions, for every measure
 kills     : fits during which a worker is killed at a random moment
 growth    : processor time of the workers, bytes through scheduler and client, and memory, as the number of
             rows grows to 10^8; workers of at most 2 GB read the data from NumPy files in each pass
+answers   : three columns of scores, of which some are missing, adapted on 10^7 rows made in each pass
 cost      : processor time, tasks and bytes of a cut on 1, 2 and 4 processes; ``--report`` shows a model of
             them, and what it says of 100 machines
 """
@@ -30,12 +31,12 @@ import dask.array as da
 import numpy as np
 from distributed import Client
 
-from capo import SVMPerfClassifier, measures
-from capo.dask import DaskSVMPerfClassifier
+from capo import ScoreColumn, SVMPerfClassifier, measures
+from capo.dask import DaskCAPOClassifier, DaskSVMPerfClassifier
 
 from ..provenance import record_run
 from .cost import measure_costs, report
-from .tables import make_table, read_table, start_cluster
+from .tables import make_answers, make_table, read_table, start_cluster
 from .traffic import count_bytes
 
 RESULTS = Path(__file__).parent / "results"
@@ -44,6 +45,7 @@ N_KILLS = 20
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 MAX_PARTITION_ROWS = 1_250_000
 MEMORY_LIMIT = "2GB"
+N_ANSWERED_ROWS = 10_000_000
 MAX_BYTES_PER_WORKER, MAX_CHECKED_ROWS = 1e6, 10_000_000
 
 
@@ -153,6 +155,29 @@ def growth(options: argparse.Namespace) -> Iterator[dict]:
         assert n_rows > MAX_CHECKED_ROWS or n_bytes < MAX_BYTES_PER_WORKER
 
 
+def answers(options: argparse.Namespace) -> Iterator[dict]:
+    """Score columns alone, adapted at C = 100 on the rows outside the sample; workers of at most 2 GB."""
+    with start_cluster(N_WORKERS, MEMORY_LIMIT) as client:
+        X, y = make_answers(N_ANSWERED_ROWS, _count_partitions(N_ANSWERED_ROWS))
+        columns = [ScoreColumn(number) for number in range(X.shape[1])]
+        model = DaskCAPOClassifier(
+            "f1", auxiliaries=columns, sample_size=10_000, delta=None, C=100.0, random_state=0, client=client
+        )
+        start = time.perf_counter()
+        model.fit(X, y)
+        yield {
+            "rows": N_ANSWERED_ROWS,
+            "rows_adapted": model.n_adapted_,
+            "iterations": model.n_iter_,
+            "gap": model.gap_ / (model.C * model.tol),
+            "score": model.score_,
+            "seconds": time.perf_counter() - start,
+            "cpu_seconds": _cpu_seconds(client),
+            "peak_mb_of_a_worker": round(max(client.run(_peak_memory).values()) / 1e6),
+            "peak_mb_of_scheduler_and_client": round(_peak_memory() / 1e6),
+        }
+
+
 def _fit(
     client: Client, name: str, X: da.Array, y: da.Array, persist: bool = True
 ) -> tuple[DaskSVMPerfClassifier, float]:
@@ -185,6 +210,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {
     "agreement": agreement,
     "kills": kills,
     "growth": growth,
+    "answers": answers,
     "cost": cost,
 }
 

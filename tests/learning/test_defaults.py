@@ -1,9 +1,11 @@
 """The models of the built-in sets."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+from capo import CAPOClassifier, ScoreColumn
 from capo.learning.auxiliaries import default_auxiliary_names, make_auxiliaries
 from capo.tables.schema import infer_schema
 
@@ -22,6 +24,18 @@ def test_the_default_set():
         "linear",
         "kernel",
     ]
+
+
+def test_the_default_set_of_vectors_alone_has_no_boosting():
+    rng = np.random.default_rng(0)
+    vectors = pd.DataFrame({"embedding": list(rng.normal(size=(200, 120)))})
+    alone, table = infer_schema(vectors), vectors.assign(x=rng.normal(size=200))
+    assert default_auxiliary_names(vectors, schema=alone) == ["trees", "linear", "kernel", "svm"]
+    assert "boosting" in default_auxiliary_names(table, schema=infer_schema(table))
+    assert "boosting" in default_auxiliary_names(np.zeros((2_001, 1)), schema=alone)
+    y = np.arange(200) % 2
+    model = CAPOClassifier(auxiliaries=[ScoreColumn("x"), "auto"], C=0.0).fit(table, y)
+    assert list(model.auxiliaries_) == ["x", "trees", "linear", "kernel", "svm"]
 
 
 @pytest.mark.parametrize("name", ["trees", "full_trees"])

@@ -61,6 +61,9 @@ AUXILIARY_SETS = (AUTO, FAST)
 MAX_ROWS_FOR_SVM = 10_000
 #: With at least this many columns the default set has the exact kernel, which a small basis is far from.
 MIN_COLUMNS_FOR_SVM = 100
+#: Up to this many rows of nothing but vectors, boosting and fully grown trees, which see their leading
+#: directions only, make the default set worse.
+MAX_ROWS_FOR_VECTOR_SET = 2_000
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
 
@@ -289,11 +292,15 @@ def check_auxiliary_name(name: str) -> None:
 
 
 def default_auxiliary_names(
-    X: Any, set_name: str = AUTO, target_type: str = "binary", n_labels: int = 0, n_columns: int | None = None
+    X: Any,
+    set_name: str = AUTO,
+    target_type: str = "binary",
+    n_labels: int = 0,
+    schema: FeatureSchema | None = None,
 ) -> list[str]:
     """Return the names of the auxiliaries of a built-in set for data like X and a kind of target.
 
-    `n_columns` is the number of columns with each entry of a vector as one; that of X by default.
+    `schema` describes the columns that they learn from; by default, these are numbers.
     """
     if target_type == "multilabel" and n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES:
         set_name = FAST
@@ -304,8 +311,12 @@ def default_auxiliary_names(
     names = ["boosting", "trees", "linear", "kernel"]
     has_svm = X.shape[0] <= MAX_ROWS_FOR_SVM and target_type != "multilabel"
     if target_type == "binary":
-        names.insert(2, "full_trees")
-        has_svm = has_svm and (n_columns or X.shape[1]) >= MIN_COLUMNS_FOR_SVM
+        n_columns = X.shape[1] if schema is None else schema.count_columns()
+        has_svm = has_svm and n_columns >= MIN_COLUMNS_FOR_SVM
+        if schema is not None and schema.has_only_vectors and X.shape[0] <= MAX_ROWS_FOR_VECTOR_SET:
+            names.remove("boosting")
+        else:
+            names.insert(2, "full_trees")
     return [*names, "svm"] if has_svm else names
 
 
@@ -414,8 +425,7 @@ def resolve_auxiliaries(
         elif estimator not in AUXILIARY_SETS:
             resolved[name] = factories[estimator](X, features)
         else:
-            n_columns = features.count_columns()
-            names = default_auxiliary_names(X, estimator, target_type, n_labels, n_columns)
+            names = default_auxiliary_names(X, estimator, target_type, n_labels, features)
             if clash := sorted(own.intersection(names)):
                 raise InvalidInputError(
                     f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "

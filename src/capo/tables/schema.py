@@ -143,6 +143,11 @@ class FeatureSchema:
         entries = lengths if max_entries is None else [min(each, max_entries) for each in lengths]
         return len(self.columns) - len(lengths) + sum(entries)
 
+    @property
+    def has_only_vectors(self) -> bool:
+        """Whether all columns that are used hold vectors."""
+        return {each.kind.role for each in self.columns} - {"none"} == {"vector"}
+
     def take(self, keys: Container[Any], *, others: bool = False) -> FeatureSchema:
         """The schema of some columns, or of all others."""
         return FeatureSchema(tuple(each for each in self.columns if (each.key in keys) != others))
