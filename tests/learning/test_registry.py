@@ -13,12 +13,12 @@ from capo.exceptions import MissingExtraError
 from capo.learning.auxiliaries import AUXILIARY_SETS, auxiliary_names, make_auxiliaries
 from capo.tables.schema import infer_schema
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide.md"
 NAMES = [name for name in auxiliary_names() if name not in AUXILIARY_SETS]
 
 
 def test_the_page_lists_every_name():
-    section = PAGE.read_text().partition("## Auxiliaries")[2]
+    section = PAGE.read_text().partition("### Auxiliaries by name")[2]
     assert sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == sorted(NAMES)
 
 
