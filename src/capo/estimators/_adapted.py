@@ -350,10 +350,12 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
+        # Score columns of two classes have a warning of their own.
+        own = score_columns(given) if task.target_type == "binary" else []
         warn_of_data(
             raw,
             fold_numbers(splits, len(targets)),
-            None if isinstance(kinds, FeatureSchema) else self.schema_,
+            None if isinstance(kinds, FeatureSchema) else self.schema_.take(own, others=True),
             targets,
             self.target_name_,
             stacklevel=4,
