@@ -67,7 +67,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Guarantee(Decision):
-    """One threshold, or two with rows in between that get no label, that keep constraints on new rows.
+    """One threshold, or two with unlabeled rows in between, that keep constraints on new rows.
 
     Attributes
     ----------
@@ -82,16 +82,16 @@ class Guarantee(Decision):
     n_rows : int
         Number of calibration rows.
     n_asked : int
-        Those of them that get no label.
+        Number of calibration rows that get no label.
     abstain_label : object
         What is predicted for rows between the cuts; None if there are none.
     by_group : bool
         Whether one row was drawn from each group of rows.
     column : str
-        The column of the table that tells the segment of a row, if there are segments.
+        The column with the segments of the rows, if there are segments.
     segments : dict of str to Guarantee
-        The thresholds of each segment. There are no `promises` then but theirs, and `cut` and `lower_cut`
-        are for rows of other segments, which get no label, or the one that breaks no promise.
+        The thresholds of each segment. In this case `promises` is empty, and `cut` and `lower_cut` apply to
+        rows of other segments, which get no label, or the one that breaks no promise.
     """
 
     promises: tuple[Promise, ...]
@@ -178,7 +178,7 @@ class Guarantee(Decision):
         return rows + (", one from each group" if self.by_group else "")
 
     def _failures(self) -> list[str]:
-        """Which promises cannot be kept, what is predicted instead, and how many rows would be needed."""
+        """The promises that cannot be kept, what is predicted instead, and the number of rows needed."""
         failed = [each for each in self.promises if not each.is_certified]
         if not failed:
             return []
@@ -216,15 +216,15 @@ class Guarantee(Decision):
 ROOT_STEP = 0.05
 #: Larger steps are made if there would be more thresholds.
 MAX_CUTS = 2000
-#: The share of the expected gain that is given up for an earlier start.
+#: Share of the expected gain to give up for an earlier start.
 MAX_PLANNED_LOSS = 0.01
 #: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
 MIN_COUNT = 1e-6
-#: Scores with fewer values than this share of the rows are those of a model with few values.
+#: A model has few different scores if their number is below this share of the rows.
 MAX_VALUES_SHARE = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
-#: A column with more values is no column of segments.
+#: A column of segments has at most this many values.
 MAX_SEGMENTS = 100
 
 
@@ -429,8 +429,8 @@ def certify(
     """Find thresholds that satisfy constraints on new rows with a given confidence.
 
     The promise is exact and free of assumptions about the scores if the calibration rows are independent
-    draws from where the model will be used, and nothing in the model has seen them. What is known of the
-    training rows decides how much is found, not whether the promise holds.
+    draws from where the model will be used, and nothing in the model has seen them. The training rows only
+    affect how many positives are found, not whether the promise holds.
 
     Parameters
     ----------
@@ -454,8 +454,8 @@ def certify(
         recall for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
     segments : array-like of str, shape (n_calibration_rows,), optional
         The segment of each row, such as a region; empty where it is not known. The constraints hold in every
-        segment that has thresholds, all at once. Segments with so few rows that no test can pass take
-        nothing from the others.
+        segment that has thresholds, all at once. Segments with too few rows for any test have no effect on
+        the others.
     cuts : ndarray, optional
         The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
         They must not depend on the calibration rows, except on their number.
@@ -580,7 +580,7 @@ _ROUNDING_TOL = 1e-12
 #: Scores that are closer than this, relative to those beyond 1, may change sides by rounding errors, of BLAS
 #: or in ONNX: no cut lies between them.
 MIN_SCORE_GAP = 1e-6
-#: A cut beyond all scores is so far away from them.
+#: Distance of a cut beyond all scores from the nearest one.
 OUTER_GAP = 1e-3
 
 
@@ -590,7 +590,7 @@ def needs_abstention(constraints: Sequence[Constraint]) -> bool:
 
 
 def _check_sides(constraints: Sequence[Constraint], abstain_label: Any, objective: Measure | None) -> None:
-    """Raise an error if the constraints need another number of thresholds than they get."""
+    """Raise an error if the number of thresholds does not match the constraints."""
     ends = {each.rate.safe_end for each in constraints}
     if abstain_label is None and needs_abstention(constraints):
         raise InvalidInputError(
@@ -604,7 +604,7 @@ def _check_sides(constraints: Sequence[Constraint], abstain_label: Any, objectiv
         )
     if abstain_label is not None and objective is not None:
         raise InvalidInputError(
-            "an objective chooses one threshold, and abstain_label is for two: leave one of them out."
+            "an objective selects one threshold, but abstain_label needs two: leave one of them out."
         )
 
 

@@ -4,8 +4,8 @@ With p(x) calibrated where a share of q rows is positive, r(x) = p(x) / (1 - p(x
 of the densities of the two classes, which label shift leaves as it is. The likelihood of a share s among new
 rows is the product of 1 + s (r(x) - 1), and its logarithm is concave. The maximum is the fixed point of the
 EM algorithm of Saerens, Latinne and Decaestecker (2002); here it is found by bisection of the derivative. Two
-rows with the share of positives in training are added: if the scores say nothing of the labels, nothing is
-estimated to have changed.
+rows with the share of positives in training are added: if the scores do not depend on the labels, no change
+is estimated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ._threshold import (
     expected_value_threshold,
 )
 
-#: New scores that are further from every mixture of the two classes show more than another base rate.
+#: Larger distances of new scores from every mixture of the two classes mean more than a change of the base
+#: rate.
 MAX_MIXTURE_DISTANCE = 0.06
 #: With fewer rows of a class by the estimate, there is no threshold to be placed between the classes.
 MIN_EXPECTED_ROWS = 1.0
@@ -46,8 +47,8 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
 
     The largest difference between distribution functions (Kolmogorov-Smirnov), which is small if only the
     share of positives has changed. Log-odds that differ by up to 0.25 count as equal, and only scores whose
-    probability in training is between 5% and 95% count: the models of folds and the final one differ by as
-    much, and no threshold is among scores that are hardly in doubt.
+    probability in training is between 5% and 95% count: the models of the folds and the final one differ by
+    this much, and no threshold lies among scores that are nearly certain.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class PrevalenceEstimate:
     trained : float
         The share of positives in training, where rows count as much as their weights.
     distance : float
-        The distance of the new scores from the nearest mixture of the two classes as trained.
+        The distance of the new scores from the nearest mixture of the two training classes.
     n_rows : int
         Number of new rows.
     """
@@ -230,7 +231,7 @@ class Population:
     log_odds_shift : float
         What was added to the model's log-odds; 0 if nothing was changed.
     estimate : PrevalenceEstimate or None
-        How the prevalence was estimated; None if it was given.
+        The estimate of the prevalence; None if the prevalence was passed.
     trained_threshold : float
         The log-odds of the threshold as trained, to which a later adjustment without a change returns.
     """
@@ -243,23 +244,23 @@ class Population:
 
     @classmethod
     def from_rows(cls, log_odds: FloatArray, training: ClassScores, random_state: int) -> Population:
-        """The population of rows with these log-odds; unchanged if the interval holds the trained prevalence.
+        """Estimate the population of rows with these log-odds.
 
-        Raises an error if more than the share of positives has changed.
+        It is unchanged if the interval contains the prevalence in training. Raises an error if more than the share of positives has changed.
         """
         found = estimate_prevalence(log_odds, training, random_state=random_state)
         if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
             raise LabelShiftError(
                 f"{found.value:.2%} positive as estimated from {found.n_rows:,} new rows is less than one "
-                "row of a class as trained, which is hardly among them: the model is not adjusted. Pass more "
-                "rows, label some of them, or pass the prevalence if it is known."
+                "row of a class: the model is not adjusted. Pass more rows, label some of them, or pass the "
+                "prevalence if it is known."
             )
         if found.distance > MAX_MIXTURE_DISTANCE + sampling_error(len(log_odds)):
             raise LabelShiftError(
-                f"the scores of the new rows are no mixture of the two classes as trained (distance "
-                f"{found.distance:.3f}, beyond {MAX_MIXTURE_DISTANCE:g} and the sampling error): more than "
-                "the share of positives has changed, and adjusting the model to it could make it worse. "
-                "Label some of the new rows and train on them, or pass the prevalence if it is known."
+                "the scores of the new rows are not a mixture of the scores of the two training classes "
+                f"(distance {found.distance:.3f}, beyond {MAX_MIXTURE_DISTANCE:g} and the sampling error): "
+                "more than the share of positives has changed, and adjusting the model to it could make it "
+                "worse. Label some of the new rows and train on them, or pass the prevalence if it is known."
             )
         # An estimate of 0 or 1 is rounded to half a row: no score makes a class impossible.
         half = 0.5 / found.n_rows
@@ -302,7 +303,7 @@ class Population:
 
 
 def sampling_error(n_rows: int) -> float:
-    """The distance that so many rows have from their own distribution in 95% of samples, at most."""
+    """The 95% quantile of the distance of this many rows from their own distribution."""
     return 1.36 / float(np.sqrt(n_rows))
 
 

@@ -1,13 +1,12 @@
-"""Prices of each row, and what they save.
+"""Prices of each row, and the savings of decisions.
 
 With the probability p of the positive class, calling a row positive instead of negative is worth
 
     p (cost_fn + benefit_tp) - (1 - p) cost_fp
 
 in expectation, which is above 0 where p > cost_fp / (cost_fp + cost_fn + benefit_tp): a threshold for each
-row, without a search. To ask for the label costs `cost_ask`, which is less than what a positive label is
-expected to lose, (1 - p) cost_fp, and than what a negative one is, p (cost_fn + benefit_tp), between two
-thresholds.
+row, without a search. Asking for the label costs `cost_ask`. Between two thresholds, this is less than the
+expected loss of a positive label, (1 - p) cost_fp, and of a negative one, p (cost_fn + benefit_tp).
 """
 
 from __future__ import annotations
@@ -43,10 +42,9 @@ class RowPrices(Decision):
     cost_fn : ndarray of shape (n_samples,)
         The cost of calling the row negative if it is positive.
     benefit_tp : ndarray of shape (n_samples,)
-        What it is worth to call the row positive if it is positive.
+        The benefit of calling the row positive if it is positive.
     cost_ask : ndarray of shape (n_samples,)
-        The cost of asking for the label of the row, which then is the right one; infinite if nobody can be
-        asked.
+        The cost of asking for the correct label of the row; infinite if asking is not possible.
     abstain_label : object
         "ask" if rows can be asked about, else None.
 
@@ -92,7 +90,7 @@ class RowPrices(Decision):
 
     @property
     def stakes(self) -> FloatArray:
-        """What a hit is worth more than a miss: ``cost_fn + benefit_tp``."""
+        """The difference between a hit and a miss: ``cost_fn + benefit_tp``."""
         return self.cost_fn + self.benefit_tp
 
     @property
@@ -138,7 +136,7 @@ class RowPrices(Decision):
         return "positive if that is worth more in expectation, at the prices of the row"
 
     def expected_savings(self, probability: FloatArray) -> FloatArray:
-        """What calling each row positive instead of negative is worth in expectation."""
+        """The expected value of calling each row positive instead of negative."""
         return np.asarray(probability * self.stakes - (1.0 - probability) * self.cost_fp)
 
     def values(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
@@ -160,7 +158,7 @@ class RowPrices(Decision):
 
 @dataclass(frozen=True)
 class PriceTerms:
-    """Which prices a model was trained with: those of all rows, and the names of those of each row.
+    """The prices of a trained model: those that are numbers, and the names of those that differ between rows.
 
     Attributes
     ----------
@@ -191,7 +189,7 @@ class PriceTerms:
         Parameters
         ----------
         given : mapping of str to float or array-like
-            The prices of the new rows; None for those that are not known.
+            The prices of the new rows; None for unknown prices.
         advice : str
             What the error message says to do.
 
@@ -253,11 +251,11 @@ class Savings:
     total : float
         The benefits minus the costs of the predictions.
     total_of_none : float
-        The same if no row is called positive.
+        The total if no row is called positive.
     total_of_all : float
-        The same if every row is called positive.
+        The total if every row is called positive.
     total_of_asking : float or None
-        The same if every row is asked about; None if nobody can be asked.
+        The total if every row is asked about; None if asking is not possible.
     saving : float
         How much better the predictions are than the best of these.
     low, high : float

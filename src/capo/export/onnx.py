@@ -114,7 +114,7 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     Raises
     ------
     InvalidInputError
-        If a column is missing, or its values cannot be converted without a doubt. The message names it.
+        If a column is missing, or its values cannot be converted unambiguously. The message names the column.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     missing = [name for name in is_text if name not in columns]
     if missing:
         raise InvalidInputError(
-            f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
+            f"the table lacks columns that the graph needs: {', '.join(map(repr, missing[:10]))}. It has "
             f"{', '.join(repr(str(column.name)) for column in list(columns.values())[:10])}."
         )
     return {name: _to_array(parse_series(kinds[name], columns[name]), is_text[name]) for name in is_text}

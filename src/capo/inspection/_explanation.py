@@ -44,7 +44,7 @@ from ._targets import BinaryTargets, Targets, decide, negative_and_positive, tar
 MAX_COLUMNS = 1000
 #: Rows of which correlations are computed.
 MAX_CORRELATION_ROWS = 2000
-#: Different values of a column of categories that are told apart in correlations; all rarer ones are one.
+#: Number of categories distinguished in correlations; all rarer ones are merged.
 MAX_CATEGORIES = 30
 #: Names of columns of one group that are written out.
 MAX_JOINED_NAMES = 3
@@ -55,7 +55,7 @@ MISSING = "(missing)"
 BLOCK_ROWS = 20_000
 #: Numbers in this range are printed without digits after the point.
 MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
-#: What the rows are.
+#: Description of the rows.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
 #: Bootstrap resamples.
 N_RESAMPLES = 200
@@ -315,14 +315,14 @@ class ColumnEffect:
 
 @dataclass(frozen=True)
 class ColumnImportance:
-    """What the measure loses if some columns are shuffled.
+    """The loss of the measure if some columns are shuffled.
 
     Attributes
     ----------
     columns : tuple of str
         The columns that are shuffled together.
     value : float
-        The measure as it is, minus the measure with the columns shuffled.
+        The measure on the original rows minus the measure with the columns shuffled.
     low, high : float
         The ends of the 95% interval.
     """
@@ -359,7 +359,7 @@ class Importance:
     rows : str
         What the rows are: "given rows" or "out of fold".
     caution : str, default=""
-        What limits the trust in the intervals; empty if there is nothing.
+        A reason to doubt the intervals; empty if there is none.
     """
 
     measure: str
@@ -449,7 +449,7 @@ def importance(
         The group of each row, such as a patient. Rows of one group are drawn together in the bootstrap and
         held out together by `cv`.
     measure : str, Measure or callable, optional
-        Another measure than that of the model.
+        The measure to use instead of the model's.
     cv : int, splitter or iterable, optional
         Trains the model on the training rows of each fold and explains it on the held-out rows.
     columns : list, optional
@@ -557,7 +557,9 @@ def _make_parts(
     """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
     X, labels = rows.X, rows.y
     if len(labels) != X.shape[0]:
-        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
+        raise InvalidInputError(
+            f"X has {X.shape[0]:,} rows and y {len(labels):,}: the numbers must be equal."
+        )
     if cv is None:
         if hasattr(model, "fit"):
             check_is_fitted(model)
@@ -759,7 +761,7 @@ def _make_bins(
 
 @dataclass(frozen=True)
 class Contribution:
-    """What columns add to the log-odds of a row.
+    """The contribution of columns to the log-odds of a row.
 
     Attributes
     ----------
@@ -841,7 +843,7 @@ def explain_rows(
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> list[RowExplanation]:
-    """Say what each column adds to the log-odds of single rows.
+    """Explain predictions of single rows by the contribution of each column to the log-odds.
 
     The changes are Shapley values, estimated by sampling. A walk starts at a row of the background and
     replaces its columns by those of the explained row, one after the other in a random order; the change of
@@ -1002,7 +1004,7 @@ class WorstError:
     values : dict of str to str
         The values of the row, in short, by the names of their columns; empty if they are not known.
     loss : float, optional
-        What the error costs, if rows have prices.
+        The cost of the error, if rows have prices.
     """
 
     row: int
@@ -1029,7 +1031,7 @@ def worst_errors(
 ) -> list[WorstError]:
     """Find the rows that are farthest on the wrong side of the threshold, or whose errors cost the most.
 
-    They are worth a look: some have a wrong label, others show what the table does not tell.
+    They are worth inspecting: some have a wrong label, others show what information the table lacks.
 
     Parameters
     ----------
@@ -1068,7 +1070,7 @@ def worst_errors(
     [(16, {'0': '15'})]
     """
     if target_type(model) != "binary":
-        raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
+        raise InvalidInputError("worst_errors needs a model of two classes: this one has more.")
     if X is None and decision is None:
         raise InvalidInputError("X is None: pass the rows, or their decisions as decision=....")
     names = negative_and_positive(model)

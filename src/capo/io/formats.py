@@ -86,7 +86,7 @@ class TableReader:
 
     @property
     def paths(self) -> list[str]:
-        """The files: one, or in the order of their names those that a pattern or a folder stands for."""
+        """The file, or the files of a pattern or folder in the order of their names."""
         if not self.path:
             raise TableError(
                 "the name of the table is empty, as an unset variable in a script is: name a file."
@@ -113,7 +113,7 @@ class TableReader:
                         columns = columns or batch.rows.columns
                         if different := sorted(set(columns) ^ set(batch.rows.columns)):
                             raise TableError(
-                                f"{path} has other columns than the files before it: see {different[0]!r}."
+                                f"{path} has different columns from the previous files: see {different[0]!r}."
                             )
                     yield from replace(batch, first_row=row).split(max_rows or len(batch))
                     row += len(batch)
@@ -197,7 +197,7 @@ def _parse_blocks(
 
 #: Delimiters that are detected, and their names in messages.
 DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
-#: Lines above the names of the columns, at most, and lines below that must have as many values.
+#: Largest number of lines above the header, and number of lines below it that must have as many values.
 MAX_TITLE_LINES, MIN_TABLE_LINES = 20, 3
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?')
 _NUMBER = re.compile(r"[+-]?[\d.,]+%?")
@@ -250,7 +250,7 @@ def read_delimited(
 
 
 def find_preamble(text: bytes) -> tuple[int, str | None]:
-    """Return the number of lines above the names of the columns, and a delimiter that they name.
+    """Return the number of lines above the header, and the delimiter that they specify, if any.
 
     These are Excel's line ``sep=;``, or else a title and comments: lines with a single value, or that begin
     with #, above a line of names with which the number of values begins to be the same in each line.
@@ -270,7 +270,7 @@ def find_preamble(text: bytes) -> tuple[int, str | None]:
 
 
 def _begins_table(lines: list[str]) -> bool:
-    """Whether the lines are names of columns and rows with as many values."""
+    """Whether the lines are a header followed by rows with as many values."""
     delimiter = max(DELIMITER_NAMES, key=lines[0].count)
     counts = {line.count(delimiter) for line in lines if line.strip()}
     names = [name.strip() for name in lines[0].split(delimiter)]
@@ -326,7 +326,7 @@ def _explain_parse_error(block: bytes, name: str, line: int) -> str:
         invalid_line = line + block[: error.start].count(b"\n")
         return (
             f"{name} is not valid UTF-8: line {invalid_line:,} contains the byte "
-            f"0x{block[error.start]:02x}. Give the encoding of the file, for example --encoding cp1252. If "
+            f"0x{block[error.start]:02x}. Set the encoding of the file, for example --encoding cp1252. If "
             "it was joined from files with different encodings, convert them to one encoding first."
         )
     return (

@@ -50,7 +50,7 @@ class ColumnRoles:
     categories : tuple of str
         Columns that are used as categories even if they are numeric; the target too.
     kinds : mapping of str to str or dict
-        The kinds of columns, which overrule what would be inferred.
+        Kinds of columns, instead of the inferred ones.
     label_columns : tuple of str
         The columns of a label matrix, in place of `target`.
     scores : tuple of str
@@ -87,12 +87,12 @@ class ColumnRoles:
                 allowed = (role, "target", "scores") if role == "category" else (role,)
                 if role_of.setdefault(name, role) not in allowed:
                     raise InvalidInputError(
-                        f"the column {name!r} is given for both --{role_of[name]} and --{role}: choose one."
+                        f"the column {name!r} is named by both --{role_of[name]} and --{role}: choose one."
                     )
 
     @property
     def target_is_category(self) -> bool:
-        """Whether the user says that the values of the target are classes."""
+        """Whether the user declared the values of the target as classes."""
         demanded = self.kinds.get(self.target, "")
         kind = demanded if isinstance(demanded, str) else demanded.get("kind")
         return self.target in self.categories or kind in (CategoryKind.name, CodeKind.name)
@@ -255,8 +255,8 @@ class TableSchema:
             return self._label_matrix(batch)
         if not self.target:
             raise TableError(
-                "the model was trained in Python on labels without a name, so that the column with the "
-                "labels is not known: train with y as a named column of a data frame, or with 'capo fit'."
+                "the model was trained in Python on labels without a name, so the label column is unknown: "
+                "train with y as a named column of a data frame, or with 'capo fit'."
             )
         if self.label_kind == "boolean":
             return _read_indicators(batch, self.target).cast(pl.Boolean).to_numpy()
