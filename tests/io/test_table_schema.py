@@ -175,7 +175,7 @@ def test_labels_are_integers_if_all_of_them_are(labels, expected):
             {"target": "y"},
             "contains -1e\\+101 in row 2: numbers beyond 1e\\+100",
         ),
-        ({}, {"target": "y", "drop": ["y"]}, "'y' is given for both --target and --drop"),
+        ({}, {"target": "y", "drop": ["y"]}, "'y' is named by both --target and --drop"),
         ({}, {"target": "y", "categories": ["age"], "ids": ["age"]}, "for both --id and --category"),
         ({"y": pl.Series(["None", "a", "b"] * 10)}, {"target": "y"}, r"\('None' counts as missing\)"),
         ({"age": pl.Series([[[1]]] * 30)}, {"target": "y"}, "'age' contains collections that are neither"),

@@ -58,7 +58,7 @@ def test_planted_leaks_are_found(seed):
     frame.insert(2, "status", leak_column(seed, positive, rng))
     findings = check_data(frame, positive)
     assert [(finding.topic, finding.columns) for finding in findings] == [("leak", ("status",))]
-    assert "The column 'status' nearly gives the target away" in findings[0].message
+    assert "The column 'status' almost determines the target" in findings[0].message
 
 
 @pytest.mark.parametrize("seed", SEEDS)

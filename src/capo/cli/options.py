@@ -323,7 +323,7 @@ class Training:
     cost_ask: Annotated[
         Text,
         model_option(
-            "--cost-ask COLUMN|NUMBER", "Cost of asking for a label, in which case 'ask' is predicted."
+            "--cost-ask COLUMN|NUMBER", "Cost of asking for a label; predicts 'ask' where this costs least."
         ),
     ] = None
     auxiliaries: Annotated[

@@ -172,7 +172,7 @@ def guarantee(
         Text, model_option("--objective MEASURE", "Measure to maximize while all promises hold.")
     ] = None,
     segments: Annotated[
-        Text, column_option("--segments COLUMN", "Keep the promises in each segment, a value of this column.")
+        Text, column_option("--segments COLUMN", "Column of segments; the promises are kept in each segment.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,

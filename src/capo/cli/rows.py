@@ -109,7 +109,7 @@ def price_sources(loaded: LoadedModel) -> PriceSources:
         name in decisions.ROW_PRICE_NAMES and isinstance(source, str | float)
         for name, source in sources.items()
     ):
-        raise ModelFileError("the model file does not tell the columns of its prices.")
+        raise ModelFileError("the model file does not contain the names of its price columns.")
     return sources
 
 

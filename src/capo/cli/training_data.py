@@ -370,7 +370,7 @@ class TrainingPlan:
     def _infer_schema(
         self, batch: Batch, roles: table_schema.ColumnRoles
     ) -> tuple[table_schema.TableSchema, list[str], list[str]]:
-        """The schema, what is worth knowing about the columns, and what may mislead."""
+        """The schema, notes about the columns, and warnings of what may mislead."""
         separator = self.options.label_separator or ""
         if isinstance(batch.rows, SparseRows):
             if roles != table_schema.ColumnRoles("") or separator or self.options.drop_unlabeled:

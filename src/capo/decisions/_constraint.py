@@ -197,8 +197,9 @@ def count_rows_needed(
 ) -> int | None:
     """Return about how many rows make it likely that all constraints pass; None if no number is enough.
 
-    Estimated from the training rows at a threshold, and rounded up to a power of two times the present number. Half a row of
-    each kind is added to those beyond a threshold (Jeffreys), since a small count is uncertain.
+    Estimated from the training rows at the most promising threshold, and rounded up to a power of two times
+    the present number. Half a row of each kind is added to those beyond a threshold (Jeffreys), since a small
+    count is uncertain.
     """
     ascending, n_training = np.argsort(training.log_odds), len(training.log_odds)
     ranks, even = (

@@ -285,8 +285,8 @@ def plan_cuts(
     cuts = _spaced_cuts(constraints, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
-    # Calibration samples from laws that the training rows support: those of one fold, if scores have few
-    # values, since the calibration rows have the values of one model as well.
+    # Calibration samples from distributions that are consistent with the training rows: one per fold if
+    # scores have few values, since the calibration rows have the values of a single model as well.
     rng, safe_end = np.random.default_rng(random_state), constraints[0].rate.safe_end
     probability = np.asarray(training.positive, dtype=np.float64)
     if safe_end == "none":

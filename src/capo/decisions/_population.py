@@ -246,7 +246,8 @@ class Population:
     def from_rows(cls, log_odds: FloatArray, training: ClassScores, random_state: int) -> Population:
         """Estimate the population of rows with these log-odds.
 
-        It is unchanged if the interval contains the prevalence in training. Raises an error if more than the share of positives has changed.
+        It is unchanged if the interval contains the prevalence in training. Raises an error if more than the
+        share of positives has changed.
         """
         found = estimate_prevalence(log_odds, training, random_state=random_state)
         if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
@@ -303,7 +304,7 @@ class Population:
 
 
 def sampling_error(n_rows: int) -> float:
-    """The 95% quantile of the distance of this many rows from their own distribution."""
+    """An upper bound on the 95% quantile of the distance of this many rows from their own distribution."""
     return 1.36 / float(np.sqrt(n_rows))
 
 

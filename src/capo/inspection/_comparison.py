@@ -534,7 +534,7 @@ def compare_on_fold(
     values = {name: truth.score(truth.measure, each, test.weight) for name, each in outputs.items()}
     timings, learner = model.timings_, _default_learner(model)
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
-    # The models without pairs of folds are used only to evaluate capo.
+    # Models trained without pairs of folds are only used to evaluate capo.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     seconds = {
         DEFAULT_LEARNER: cross_fitted[learner] / (1 + model.n_splits_),

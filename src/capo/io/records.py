@@ -106,11 +106,11 @@ PRIVATE_CLASSES: dict[str, type[Any]] = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
 }
-#: Machine-specific parameters, which are not written to files: a folder of cached results,
-#: which may contain code, and settings of processes and of the screen.
+#: Machine-specific parameters, which are not written to files: a folder of cached results, which may contain
+#: code, and settings of processes and of the screen.
 ENVIRONMENT_PARAMETERS = frozenset({"memory", "n_jobs", "verbose"})
-#: Attributes of scikit-learn's estimators with compiled or private objects, which no file holds: they are
-#: made again from the others when a model is opened, or by the next fit.
+#: Attributes of scikit-learn's estimators with compiled or private objects, which are not written to files:
+#: they are restored from the others when a model is opened, or by the next fit.
 REMADE_ATTRIBUTES = frozenset({"_sklearn_version", "_loss_function_", "_optimizer", "_tree", "scorer_"})
 #: Packages whose boosters are written as text, and the endings of the members with the text.
 BOOSTERS = {"lightgbm": "txt", "xgboost": "json"}
@@ -304,7 +304,7 @@ def _check_branches(left: Any, right: Any) -> None:
         raise ValueError("a branch of a tree leads out of it")
 
 
-#: By its tag, how a value is written as simpler ones, and made again of them.
+#: How values of some types are written: under a tag, as simpler values from which they are restored.
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "float": (repr, lambda text: _FLOATS[text]),
     "tuple": (list, lambda values: tuple(_require(values, list))),

@@ -87,7 +87,7 @@ class Prior(ABC):
         return design, oracle, v0, bounded, combination
 
     def tune(self, data: AdaptationData, folds: IntArray) -> Prior:
-        """Return the prior with its parameters learned by cross-validation on `folds`, one for each row."""
+        """Return the prior, tuned by cross-validation; `folds` contains the fold of each row."""
         return self
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:

@@ -288,7 +288,8 @@ class ClassScorer:
     ) -> dict[str, Any]:
         """Choose the rule.
 
-        It predicts the most probable class unless another rule is significantly better out of fold. A fold is evaluated by the rule that is chosen without it.
+        It predicts the most probable class unless another rule is significantly better out of fold. A fold
+        is evaluated by the rule that is chosen without it.
 
         Parameters
         ----------

@@ -257,7 +257,7 @@ def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bo
     is_complete = (held_out == 1).all() or (allow_partial and (held_out <= 1).all())
     if len(splits) < 2 or not is_complete:
         raise InvalidInputError(
-            f"cv must hold out every row {'at most' if allow_partial else 'exactly'} exactly once, in at "
+            f"cv must hold out every row {'at most' if allow_partial else 'exactly'} once, in at "
             f"least two folds: in these {len(splits)} folds {int((held_out == 0).sum())} rows are never held "
             f"out and {int((held_out > 1).sum())} are held out more than once. KFold, StratifiedKFold and "
             f"GroupKFold hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}; "
