@@ -176,7 +176,7 @@ def test_labels_are_integers_if_all_of_them_are(labels, expected):
             "contains -1e\\+101 in row 2: numbers beyond 1e\\+100",
         ),
         ({}, {"target": "y", "drop": ["y"]}, "'y' is named by both --target and --drop"),
-        ({}, {"target": "y", "categories": ["age"], "ids": ["age"]}, "for both --id and --category"),
+        ({}, {"target": "y", "categories": ["age"], "ids": ["age"]}, "by both --id and --category"),
         ({"y": pl.Series(["None", "a", "b"] * 10)}, {"target": "y"}, r"\('None' counts as missing\)"),
         ({"age": pl.Series([[[1]]] * 30)}, {"target": "y"}, "'age' contains collections that are neither"),
     ],
