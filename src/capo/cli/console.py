@@ -1,4 +1,4 @@
-"""What commands write: results, messages and files.
+"""Output of commands: results, messages and files.
 
 A command whose terminal is gone, or that runs as ``capo ... >&-`` or ``capo ... 2>&1 | head -1``, still does
 its work: no standard stream is closed, and messages that cannot be written are dropped. Errors of writing to
@@ -369,7 +369,7 @@ def describe_output() -> str:
 
 
 def advise_on_error() -> str:
-    """What to do about an error that was not foreseen."""
+    """Advice about an unexpected error."""
     if not opened_models:
         return "Please report it"
     return f"If {' or '.join(opened_models)} was changed by hand, train it again; otherwise please report it"

@@ -1,4 +1,4 @@
-"""What commands read: model files, and tables in batches or in parts on a Dask cluster."""
+"""Input of commands: model files, and tables in batches or in parts on a Dask cluster."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def inspect(
 def _find_misleading_data(
     batch: Batch, roles: ColumnRoles, features: FeatureSchema, console: options.Output
 ) -> list[DataFinding]:
-    """What may mislead in training for the target; none, with a note, if a model cannot be trained."""
+    """Warnings about training for the target; empty, with a note, if a model cannot be trained."""
     import numpy as np
 
     from ..io.table_schema import infer_table_schema

@@ -250,7 +250,7 @@ AUXILIARIES_HELP = (
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained, and from which columns."""
+    """Options for the model and its columns."""
 
     targets: Annotated[Texts, column_option("--target -t COLUMN", TARGET_HELP)] = None
     label_separator: Annotated[

@@ -176,7 +176,7 @@ def predict_batch(loaded: LoadedModel, batch: Batch) -> PredictedRows:
 
 
 def _binary_columns(loaded: LoadedModel, batch: Batch, X: Any, log_odds: FloatArray) -> dict[str, Any]:
-    """The label, the probability and the threshold of each row, and what calling it positive is worth."""
+    """The label, the probability and the threshold of each row, and the value of calling it positive."""
     model, probability = loaded.model, expit(log_odds)
     prices = read_prices(loaded, batch) if is_priced(model) else None
     decision = model.row_decision(X) if prices is None else prices
@@ -266,7 +266,7 @@ def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -
 
 
 class Drift:
-    """How new rows differ from the training rows, collected batch by batch in constant memory.
+    """Differences between new rows and the training rows, collected by batch in constant memory.
 
     Parameters
     ----------
@@ -540,7 +540,7 @@ def explain_predictions(
     seed: int,
     columns: list[str] | None,
 ) -> list[inspection.RowExplanation]:
-    """What each column adds to the log-odds of some rows, counted from 1, with the values of the file."""
+    """The contribution of each column to the log-odds of rows, counted from 1, with the file's values."""
     model, positions = loaded.model, [row - 1 for row in rows]
     if is_priced(model):
         console.note(

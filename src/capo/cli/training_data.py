@@ -275,7 +275,7 @@ class TrainingTable(NamedTuple):
 
 
 class TrainingPlan:
-    """What the options of a command say about the training.
+    """The options of a command about training.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ class TrainingPlan:
             column_kinds=schema.table.parsed,
         )
         if target.type == "multiclass" and roles.target_is_category:
-            y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
+            y = pl.Series(y, dtype=pl.Categorical)  # so that the model accepts the classes
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
         return TrainingTable(model, schema, X, y, weight, groups, target.type, sources, prices)

@@ -33,7 +33,7 @@ class Rate:
     is_monotone : bool
         Whether the rate can only get worse as the threshold moves away from the safe end.
     failure_phrase : str
-        What the failures were, after "2 of 30".
+        The description of failures after "2 of 30".
     """
 
     trials: tuple[str, ...]
@@ -161,8 +161,8 @@ class Constraint:
     def p_values(self, failures: ArrayLike, trials: ArrayLike) -> FloatArray:
         """Exact p-values of the hypothesis that the constraint is violated.
 
-        The probability of so few failures, or fewer, in so many trials if the rate were at its limit. Numbers
-        of rows with weights need not be whole.
+        The probability of at most this many failures in this many trials if the rate were at its limit.
+        Numbers of rows with weights need not be whole.
         """
         failed, total = np.asarray(failures, dtype=np.float64), np.asarray(trials, dtype=np.float64)
         others = np.maximum(total - failed, np.finfo(float).tiny)

@@ -8,16 +8,16 @@ planned with the training rows (`plan_cuts`), and nothing but the number of cali
 argument holds. Several constraints with the same safe end are tested together: a threshold passes if all of
 them do. Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with
 half of the error probability, so that all thresholds that pass hold at once. So do segments, such as the
-regions of a table: each has thresholds of its own, and its share of the error probability.
+regions of a table: each has its own thresholds, and a share of the error probability.
 
 The planned thresholds are scores of training rows, spaced evenly in the square root of the number of
-calibration rows that are expected beyond them, which is how finely rates can be told apart; scores with few
-values have thresholds in the gaps between them. The place to start matters: with too few rows beyond it the
-first test cannot pass, and too far on the rate is too close to its limit. The plan simulates calibration
-samples from the training rows, and starts where the expected share of the table that is gained is largest, or
-as far before it as hardly costs anything: training rows can be too optimistic, and a start that fails leaves
-nothing. Samples of scores with few values are simulated from one fold each: its model has values of its own,
-as the final one has, and no row may be beyond the highest value of another.
+calibration rows that are expected beyond them, which determines how finely rates can be distinguished; scores
+with few values have thresholds in the gaps between them. The place to start matters: with too few rows beyond
+it the first test cannot pass, and too far on the rate is too close to its limit. The plan simulates
+calibration samples from the training rows, and starts where the expected share of the table that is gained is
+largest, or as far before it as hardly costs anything: training rows can be too optimistic, and a start that
+fails leaves nothing. Samples of scores with few values are simulated from one fold each: each model has its
+own values, as the final one has, and no row may be beyond the highest value of another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Promise:
     Attributes
     ----------
     constraint : Constraint
-        What is promised.
+        The promise.
     is_certified : bool
         Whether a threshold passed the test. If none did, no row gets the answer that the constraint is about.
     n_trials, n_failures : int
@@ -72,7 +72,7 @@ class Guarantee(Decision):
     Attributes
     ----------
     promises : tuple of Promise
-        What is guaranteed.
+        The guaranteed constraints.
     confidence : float
         The probability, over calibration samples, that all promises hold.
     cut : float
@@ -84,7 +84,7 @@ class Guarantee(Decision):
     n_asked : int
         Number of calibration rows that get no label.
     abstain_label : object
-        What is predicted for rows between the cuts; None if there are none.
+        The prediction for rows between the cuts; None if there are no such rows.
     by_group : bool
         Whether one row was drawn from each group of rows.
     column : str
@@ -300,7 +300,7 @@ def plan_cuts(
     parts = [np.bincount(fold * size + interval, part, n_folds * size) for part in (failure, 1.0 - failure)]
     counts = np.maximum(parts, MIN_COUNT).reshape(2, n_folds, size)
     counts[:, :, 0] += (
-        0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
+        0.5  # of each kind beyond the first threshold (Jeffreys), since a small count is uncertain
     )
     laws = np.concatenate(
         [rng.dirichlet(counts[:, each].ravel(), size=-(-N_SIMULATIONS // n_folds)) for each in range(n_folds)]
@@ -323,7 +323,7 @@ def plan_cuts(
 def _spaced_cuts(
     constraints: Sequence[Constraint], scores: FloatArray, n_rows: int, confidence: float
 ) -> FloatArray:
-    """Scores of training rows beyond which so many calibration rows are expected that a test can pass."""
+    """Scores of training rows beyond which enough calibration rows are expected for a test to pass."""
     planned = [each for each in constraints if not each.rate.is_monotone] or constraints
     least = max(each.min_trials(confidence) for each in planned)
     if n_rows <= least:
@@ -435,7 +435,7 @@ def certify(
     Parameters
     ----------
     constraints : Constraint or sequence of Constraint
-        What must hold, all at once.
+        The constraints, which must hold simultaneously.
     scores : ndarray of shape (n_calibration_rows,)
         The model's scores of the calibration rows; higher is more positive.
     positive : ndarray of bool, shape (n_calibration_rows,)

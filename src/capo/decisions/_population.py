@@ -32,7 +32,7 @@ from ._threshold import (
 #: Larger distances of new scores from every mixture of the two classes mean more than a change of the base
 #: rate.
 MAX_MIXTURE_DISTANCE = 0.06
-#: With fewer rows of a class by the estimate, there is no threshold to be placed between the classes.
+#: With fewer estimated rows of a class, a threshold between the classes cannot be chosen.
 MIN_EXPECTED_ROWS = 1.0
 #: Shares of positives that are tried for the nearest mixture.
 N_SHARES = 201
@@ -183,7 +183,7 @@ def estimate_prevalence(
 def _density_ratios(
     log_odds: FloatArray, training_log_odds: FloatArray, weight: FloatArray | None = None
 ) -> FloatArray:
-    """How much more likely each score is for a positive than for a negative row."""
+    """The ratio of the likelihoods of each score for a positive and a negative row."""
     share = float(np.average(expit(training_log_odds), weights=weight))
     return np.exp(np.minimum(log_odds, MAX_LOG_ODDS)) * (1.0 - share) / share
 
@@ -229,7 +229,7 @@ class Population:
     trained_prevalence : float
         The share of positives in training, where rows count as much as their weights.
     log_odds_shift : float
-        What was added to the model's log-odds; 0 if nothing was changed.
+        The number that was added to the model's log-odds; 0 for no change.
     estimate : PrevalenceEstimate or None
         The estimate of the prevalence; None if the prevalence was passed.
     trained_threshold : float
@@ -318,13 +318,13 @@ def adjust_threshold(
     measure : Measure
         What to maximize.
     log_odds : ndarray or None
-        The model's log-odds of the new rows, before the shift. Without them the training rows stand for them,
-        weighted such that the share of positives is that of the population; they always do if the measure has
-        a constraint, which is tested on labels.
+        The model's log-odds of the new rows, before the shift. Without them, the training rows are used
+        instead, weighted such that the share of positives is that of the population; they always do if the
+        measure has a constraint, which is tested on labels.
     training : ClassScores
         Out-of-fold log-odds of the training rows.
     population : Population
-        What the model is adjusted to.
+        The population that the model is adjusted to.
 
     Returns
     -------

@@ -27,13 +27,13 @@ from ._threshold import Decision
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
 #: All prices of a row.
 ROW_PRICE_NAMES = (*PRICE_NAMES, "cost_ask")
-#: What is predicted for rows for which asking costs least.
+#: The prediction for rows for which asking costs least.
 ASK = "ask"
 
 
 @dataclass(frozen=True)
 class RowPrices(Decision):
-    """The prices of some rows, in the user's money: each row has a threshold of its own.
+    """The prices of some rows, in the user's money: each row has its own threshold.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class RowPrices(Decision):
 
     @property
     def measure(self) -> Cost:
-        """The measure `cost` of these rows; a price that is the same in all rows is a number."""
+        """The measure `cost` of these rows; a price with the same value in all rows is a number."""
         prices = (getattr(self, name) for name in PRICE_NAMES)
         return Cost(*(float(each[0]) if len(each) and np.ptp(each) == 0 else each for each in prices))
 
@@ -148,7 +148,7 @@ class RowPrices(Decision):
         return money - np.where(asked, self.cost_ask, 0.0)
 
     def losses(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
-        """What each decision costs compared with the right label: 0 where it is right."""
+        """The cost of each decision compared with the correct label: 0 where it is correct."""
         return self.values(positive, positive) - self.values(positive, decided)
 
     def take_rows(self, rows: IntArray | BoolArray) -> RowPrices:
@@ -191,7 +191,7 @@ class PriceTerms:
         given : mapping of str to float or array-like
             The prices of the new rows; None for unknown prices.
         advice : str
-            What the error message says to do.
+            The advice of the error message.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class Savings:
     total_of_asking : float or None
         The total if every row is asked about; None if asking is not possible.
     saving : float
-        How much better the predictions are than the best of these.
+        The advantage of the predictions over the best of these.
     low, high : float
         The 95% bootstrap interval of the saving.
     n_rows : int

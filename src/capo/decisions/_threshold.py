@@ -69,7 +69,7 @@ class Threshold(Decision):
     log_odds : float
         The log-odds of the positive class at the threshold.
     reason : str
-        Where the threshold comes from.
+        The origin of the threshold.
     """
 
     log_odds: float
@@ -94,7 +94,7 @@ MARGIN_BEYOND_SCORES = 1e-3
 #: The confidence with which a constraint must hold on the training rows, where no calibration rows are held
 #: out for a promise.
 CAREFUL_CONFIDENCE = 0.6
-#: A threshold that is known from elsewhere counts as much as so many rows of the rarer class.
+#: A known threshold counts as much as this many rows of the rarer class.
 KNOWN_THRESHOLD_ROWS = 1.0
 
 

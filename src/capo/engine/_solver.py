@@ -35,7 +35,7 @@ from ._bundle import Bundle, RoundingErrors
 from ._designs import NOT_FINITE, BoundedDesign, as_design
 from ._line_search import Cut, Oracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
 
-#: How far the dual value may exceed the primal one by rounding, in units of max(C, primal).
+#: Largest excess of the dual over the primal value by rounding, in units of max(C, primal).
 MAX_ROUNDING_ERROR = 1e-9
 
 

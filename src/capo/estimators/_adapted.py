@@ -659,7 +659,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         message: str = "this is for a model of two classes, and this model has more classes or several "
         "labels: use decision_function or predict_proba.",
     ) -> None:
-        """Raise an error where there is no positive class."""
+        """Raise an error if there is no positive class."""
         check_is_fitted(self, "auxiliaries_")
         if self.target_type_ != "binary":
             raise InvalidInputError(message)

@@ -162,7 +162,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     n_jobs : int, optional
         Number of models trained in parallel, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, and of every auxiliary and transformer that has none of its own. Pass an int for
+        Seed of the folds, and of all auxiliaries and transformers whose random_state is None. Pass an int for
         reproducible results.
     verbose : int, default=0
         1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to standard error
@@ -237,7 +237,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
     auxiliary_scores_ : dict of str to capo.learning.path.CVScore
-        The out-of-fold value of each auxiliary by itself.
+        The out-of-fold value of each single auxiliary.
     n_positive_, n_negative_ : int
         Number of positive and of negative rows in the training table; rows of weight 0 do not count.
     timings_ : dict of str to float
@@ -715,7 +715,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             about a random row of a new group.
         segments : str, optional
             A column of X, which need not be a feature: all promises hold for each of its values, such as
-            every region, at once. Each segment has thresholds of its own. Where there are too few rows for a
+            every region, at once. Each segment has its own thresholds. Where there are too few rows for a
             promise, and for values that X does not have, no row gets the label in question. `predict` reads
             the column too.
         random_state : int, default=0
@@ -980,7 +980,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
 
     def _make_refit(self) -> Self:
         """Return an unfitted classifier with these parameters, and this model as a frozen auxiliary."""
-        # What was frozen in this model is a part of it: it is not used twice.
+        # Frozen auxiliaries of this model are parts of it, and are not used twice.
         trained = [
             pair for pair in self._given_auxiliaries() if isinstance(pair[1], str) or not is_frozen(pair[1])
         ]
@@ -992,7 +992,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         # It is given tables that the new model has parsed, with texts as vectors if it encodes them.
         old.schema_, old.text_encoder = self.schema_.parsed.with_vectors(self.text_lengths_), None
         if self.guarantee_ is not None and self.guarantee_.segments:
-            # Their column is no part of these tables.
+            # Their column is not part of these tables.
             old.decision_ = decisions.Threshold(0.0, "where both labels are equally likely")
         params = {
             **self.get_params(deep=False),

@@ -143,7 +143,7 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
 
 
 def _read_signature(graph: Any) -> tuple[dict[str, bool], dict[str, ColumnKind]]:
-    """Which inputs of a graph are text, and the kind of each."""
+    """The inputs of a graph that are text, and the kind of each."""
     if hasattr(graph, "get_inputs"):  # an onnxruntime.InferenceSession
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map

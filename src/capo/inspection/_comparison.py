@@ -82,16 +82,16 @@ MAX_STORED_NUMBER = 1e100
 MULTIPLIER_GRID, N_PASSES = np.geomspace(0.05, 20.0, 25), 2
 #: Probabilities are kept this far from 0 and 1.
 PROBABILITY_EPS = 1e-12
-#: What every source has.
+#: Required keys of a source.
 SOURCE_KEYS = {"pos_label", "auxiliaries", "n_rows"}
-#: How differences of two sources are written.
+#: Descriptions of differences between two sources.
 SOURCE_TEXTS = {
     "n_rows": "of {} rows, not of {}",
     "target": "for the target {}, not for {}",
     "pos_label": "for the positive label {}, not for {}",
     "auxiliaries": "with the auxiliaries {}, not with {}",
 }
-#: What the values of a comparison with prices mean.
+#: The meaning of the values of a comparison with prices.
 PRICED_VALUES = (
     "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
     "the methods below it have the threshold of each row that follows from its prices"
@@ -156,7 +156,7 @@ class Comparison:
         auxiliaries or score columns and two classes also a logistic regression on columns and answers, and
         with score columns the best single score.
     note : str
-        What the values mean, if the measure does not depend on the methods' thresholds.
+        The meaning of the values, if the measure does not depend on the methods' thresholds.
     source : dict of str to object, optional
         The data and auxiliaries of the comparison, to tell whether it belongs to a model: "pos_label",
         "auxiliaries", "n_rows", and if they are known the "target" column, the name of the "table" and its

@@ -78,7 +78,7 @@ class PromiseTest:
     Attributes
     ----------
     constraint : capo.decisions.Constraint
-        What the model promises.
+        The promise of the model.
     confidence : float
         The probability that all promises of the model hold.
     n_failures, n_trials : int

@@ -295,7 +295,7 @@ class ColumnEffect:
     columns : tuple of str
         The columns whose values are exchanged together; the values shown are those of the first.
     scale : str
-        What the output is, such as "probability of 'yes'".
+        A description of the output, such as "probability of 'yes'".
     points : list of EffectPoint
         In the order of the numbers, or the most frequent category first.
     """
@@ -347,7 +347,7 @@ class Importance:
     measure : str
         The measure.
     value : float
-        The measure on the rows as they are.
+        The measure on the original rows.
     columns : list of ColumnImportance
         The columns, the most important first.
     effects : list of ColumnEffect
@@ -357,7 +357,7 @@ class Importance:
     n_repeats : int
         The number of times that each column was shuffled.
     rows : str
-        What the rows are: "given rows" or "out of fold".
+        A description of the rows: "given rows" or "out of fold".
     caution : str, default=""
         A reason to doubt the intervals; empty if there is none.
     """
@@ -419,7 +419,7 @@ def importance(
 ) -> Importance:
     """Permutation importance of each column for the measure itself.
 
-    The importance of a column is the value of the measure on the rows as they are, minus its value after the
+    The importance of a column is the value of the measure on the original rows, minus its value after the
     column has been shuffled, so that its values belong to other rows. It says how much the predictions of
     this model depend on the column, not how well a model could do without it.
 
@@ -455,9 +455,9 @@ def importance(
     columns : list, optional
         The names of the columns to explain, or their positions in an array; by default all.
     max_correlation : float or None, default=0.9
-        Columns with this correlation or more are shuffled together; None shuffles each by itself.
+        Columns with this correlation or more are shuffled together; None shuffles each separately.
     n_repeats : int, default=5
-        How often each column is shuffled.
+        Number of times to shuffle each column.
     max_rows : int or None, default=2000
         More rows than this are sampled at random, with 200 rows of each class if there are as many, and
         weighted accordingly; None uses all rows. With more than 50 columns fewer rows are used, so that at
@@ -616,7 +616,7 @@ def sample_by_class(
 
 
 class _Pairs:
-    """Outputs of models for rows as they are, and with groups of columns from other rows.
+    """Outputs of models for the original rows, and with groups of columns from other rows.
 
     A row's donors are rows of the same part.
     """
@@ -640,7 +640,7 @@ class _Pairs:
         )
         #: The labels of the pairs.
         self.targets = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
-        #: The outputs of the rows as they are.
+        #: The outputs of the original rows.
         self.outputs = np.concatenate(
             [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
         )
@@ -866,7 +866,7 @@ def explain_rows(
         The names of the columns to explain, or their positions in an array; all others together are one
         contribution. By default all are explained.
     max_correlation : float or None, default=0.9
-        Columns with this correlation or more are replaced together; None replaces each by itself.
+        Columns with this correlation or more are replaced together; None replaces each separately.
     n_walks : int, default=128
         The number of walks, an even number. A row takes about `n_walks` times the number of columns
         predictions.
@@ -1049,7 +1049,7 @@ def worst_errors(
     first_row : int, default=1
         The number of the first row.
     losses : array-like of shape (n_samples,), optional
-        What the prediction of each row costs compared with the right one, such as
+        The cost of each row's prediction compared with the correct one, such as
         `capo.decisions.RowPrices.losses`. The errors are then the rows with a loss above 0, the largest
         first.
 

@@ -52,7 +52,7 @@ class Summary:
     measure : str
         The heading of the values.
     lines : list of SummaryLine
-        Each auxiliary by itself, the prior, the best adapted model.
+        Each single auxiliary, the prior, the best adapted model.
     notes : dict of str to str
         Threshold, delta function, certificate and times.
     """

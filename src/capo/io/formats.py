@@ -96,7 +96,7 @@ class TableReader:
             return [self.path]
         found = map(str, path.iterdir()) if path.is_dir() else glob.glob(self.path)
         files = [file for file in sorted(found) if Path(file).is_file()]
-        if path.is_dir():  # hidden files and those like _SUCCESS are no tables
+        if path.is_dir():  # hidden files and files such as _SUCCESS are not tables
             endings = tuple(chain.from_iterable(FORMATS.values()))
             files = [file for file in files if Path(file).name[0] not in "._"]
             files = [file for file in files if _uncompressed_name(file).endswith(endings)]
@@ -449,9 +449,9 @@ def _scan_parquet(table: TableReader, stream: io.BufferedReader) -> Iterator[pl.
         raise TableError(f"{table.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
 
 
-#: How the library names the column at a position, counted from 0, if it has no name.
+#: The name that the library gives to an unnamed column, with its position counted from 0.
 _UNNAMED = "__UNNAMED__{}"
-#: Rows above the names of the columns, such as a title, at most.
+#: Largest number of rows above the header, such as a title.
 MAX_TITLE_ROWS = 20
 
 

@@ -170,7 +170,7 @@ def save(
     path : path-like
         The file; an existing one is replaced when the new one is complete.
     schema, training : dict, optional
-        What is known of the columns, beyond the model, and of the training table, for the manifest.
+        Information for the manifest about the columns and the training table that is not in the model.
 
     See Also
     --------

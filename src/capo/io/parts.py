@@ -107,7 +107,7 @@ def _divide_file(table: TableReader, max_rows: int | None) -> Sequence[TablePart
     if format is None:
         return [table]
     if format == "csv":
-        # The first batch shows the number of columns, and raises an error if this is no table.
+        # The first batch shows the number of columns, and raises an error if this is not a table.
         return _divide_lines(table, max_rows or _default_rows(next(table.batches()).frame.width))
     n_rows, n_columns = formats.count_parquet(table)
     if not n_rows:

@@ -272,7 +272,7 @@ def read_text(
 
 
 def is_outside_quotes(text: NDArray[np.uint8], byte: int) -> BoolArray:
-    """Where a byte occurs outside quotes."""
+    """A mask of the positions of a byte outside quotes."""
     found, quotes = text == byte, text == _QUOTE
     return found & (np.cumsum(quotes, dtype=np.uint8) % 2 == 0) if quotes.any() else found
 

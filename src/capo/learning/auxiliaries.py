@@ -1,6 +1,6 @@
 """The auxiliary classifiers: the default sets, names, validation.
 
-They take data frames with text, categories and missing values as they are. For a sparse matrix the trees use
+They accept data frames with text, categories and missing values. For a sparse matrix the trees use
 the columns that separate the classes best, and a second boosting uses its leading singular directions in
 place of the kernel machine. "auto" is the default set, "fast" costs less.
 
@@ -66,9 +66,9 @@ MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
 
 #: Rows that each leaf of a random tree needs, unless it is fully grown.
 MIN_SAMPLES_LEAF = 2
-#: A split of a fully grown tree sees this share of the columns, but no more than so many.
+#: Share of the columns that a split of a fully grown tree considers, and their largest number.
 FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS = 0.5, 30
-#: From so many rows on, each random tree of two classes sees a sample of them.
+#: From this many rows on, each random tree of two classes is trained on a sample of them.
 MIN_ROWS_FOR_TREE_SAMPLES = 15_000
 #: Rows of such a sample, and the share of the rows that it has of larger tables.
 N_TREE_SAMPLES, TREE_SAMPLES_SHARE = 12_000, 1 / 8

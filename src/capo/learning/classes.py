@@ -150,7 +150,7 @@ class ProbabilityStack:
 
     @property
     def is_used(self) -> list[bool]:
-        """Which auxiliaries the probabilities depend on."""
+        """The auxiliaries that the probabilities depend on."""
         if self.correction is not None:
             return [True] * len(self.weights)
         return [bool(weight > 0) for weight in self.weights]

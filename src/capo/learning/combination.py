@@ -35,7 +35,7 @@ class AdaptationData:
     known_threshold : float, optional
         The log-odds at which the auxiliaries of the center call a row positive by themselves.
     fold_outputs : callable, optional
-        The outputs and the known threshold of each fold, where they are not the same in all folds.
+        The outputs and the known threshold of each fold, if they differ between folds.
     pair_outputs : callable, optional
         The same for evaluation: from models that have not seen the fold.
     """

@@ -47,7 +47,7 @@ class TrainingSet:
     X : data frame, array or sparse matrix of shape (n_samples, n_features)
         The table.
     targets : ndarray of int, shape (n_samples,) or (n_samples, n_labels)
-        What auxiliaries are trained on: the position of each row's class, or a label matrix of 0 and 1.
+        The targets of auxiliaries: the position of each row's class, or a label matrix of 0 and 1.
     classes : ndarray of shape (n_classes,) or (n_labels,)
         The user's labels, on which fitted auxiliaries may have been trained, or the names of the labels.
     splits : list of tuple
@@ -191,7 +191,7 @@ class JobRunner:
     training : TrainingSet
         The rows to train on.
     output_kind : RawOutput
-        Which output of a model to take.
+        The kind of output of a model to use.
     memory : str or joblib.Memory, optional
         Keeps each model, so that it is trained once.
     n_jobs : int, optional

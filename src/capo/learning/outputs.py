@@ -143,7 +143,7 @@ class LabelOutput:
         return OutputScale(None)
 
 
-#: Which output of an auxiliary of two classes is used, and how it is scaled.
+#: The kind of output of an auxiliary of two classes to use, and its scaling.
 OutputKind = ScoreOutput | LabelOutput
 
 
@@ -348,7 +348,7 @@ def predict_block(
     X : data frame, array or sparse matrix
         The rows.
     output : RawOutput
-        Which output is taken.
+        The kind of output to use.
     classes : ndarray
         The user's labels.
     guard : callable
@@ -385,7 +385,7 @@ class ClassCalibrator:
     intercepts : ndarray of shape (n_classes,)
         The intercept of each class.
     floor : float
-        What is added to all probabilities.
+        The number added to all probabilities.
     """
 
     slope: float

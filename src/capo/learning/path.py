@@ -153,7 +153,7 @@ AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 5))
 COARSE_AUTO_VALUES = AUTO_VALUES[::2]
 #: Largest number of extensions of a user's grid.
 MAX_GRID_EXTENSIONS = 16
-#: An early stop needs this many C's in a row, with different scores, that are significantly worse.
+#: An early stop needs this many consecutive values of C, with different scores, that are significantly worse.
 N_LOSSES_TO_STOP = 2
 #: A C is significantly worse if its loss exceeds this many standard errors.
 MIN_LOSS_STD_ERRORS = 2.0

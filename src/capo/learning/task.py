@@ -89,7 +89,7 @@ class Task(ABC):
     @property
     @abstractmethod
     def output(self) -> RawOutput:
-        """Which output of an auxiliary is used."""
+        """The kind of output of an auxiliary to use."""
 
     @abstractmethod
     def encode(self, y: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:

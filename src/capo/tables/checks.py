@@ -36,10 +36,10 @@ from .vectors import read_vectors, recognize_vectors
 
 #: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
 MAX_MAGNITUDE = 1e100
-#: The ROC area of a single column from which on it gives the target away, whatever the other columns do.
+#: A single column with at least this ROC area determines the target, whatever the other columns do.
 MIN_LEAK_AUC = 0.995
-#: A lower ROC area is enough for a column of a few values that stands out: the next best errs so many times
-#: as often. A measurement may be that good by itself; a column of a few values is more likely a copy.
+#: A lower ROC area is enough for a column with few values if the next best column errs this many times as
+#: often. A measurement may be that good by itself; a column with few values is more likely a copy.
 MIN_OUTSTANDING_AUC, OUTSTANDING_FACTOR, MAX_FEW_VALUES = 0.97, 5.0, 20
 #: A lower ROC area is enough for a column whose name contains that of the target.
 MIN_NAMESAKE_AUC = 0.9
@@ -143,7 +143,7 @@ def check_data(
     Returns
     -------
     list of DataFinding
-        What was found; empty if there is nothing.
+        The findings; empty if there are none.
 
     Examples
     --------
@@ -414,7 +414,7 @@ def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 MAX_DUPLICATE_SHARE = 0.05
 #: Fingerprints that are kept: those of the smallest hashes, which are a random sample of the rows.
 MAX_FINGERPRINTS = 100_000
-#: The probability of so many copies, if no more than the largest share are, below which rows are refused.
+#: Rows are rejected if the probability of this many copies, at the largest allowed share, is below this.
 MAX_P_VALUE = 1e-3
 
 
@@ -434,7 +434,7 @@ class SeenRows:
     share_repeated : float
         The share of the rows with a fingerprint that equal another one: as many new rows are expected to.
     checksum : int
-        The sum of all hashes, which tells whether the whole table is the same, in any order.
+        The sum of all hashes, which identifies the whole table, in any order of its rows.
 
     Examples
     --------

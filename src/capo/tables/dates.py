@@ -89,7 +89,7 @@ _NO_DATE = re.compile(
     r"(?:0000[-/.]00[-/.]00|00[-/.]00[-/.]0000|9999[-/.]12[-/.]31|(?:31[-/.]12|12[-/.]31)[-/.]9999)"
     r"(?:[ T].*)?"
 )
-#: What separates the layouts of a column that mixes several.
+#: The separator of the layouts of a column with several layouts.
 _LAYOUT_SEPARATOR = ", "
 #: Years written with two digits up to this one are of this century.
 LAST_TWO_DIGIT_YEAR = 50

@@ -165,7 +165,7 @@ def make_score_features(schema: FeatureSchema) -> Any:
     """Make an unfitted transformer of columns of scores or answers, for a linear model of them alone.
 
     The order of scores is kept. Numbers become normal quantiles, so their scale and a few extreme values do
-    not matter. Missing values have a column of their own, and so has each answer that is a category.
+    not matter. Missing values have a separate column, and so does each answer that is a category.
     """
     numeric = [column.key for column in schema.of_role("numeric")]
     one_hot = CategoryOneHotEncoder(min_frequency=1, max_categories=MAX_ONE_HOT_COLUMNS)
@@ -511,7 +511,7 @@ def _parts_to_keep(parts: list[FloatArray], y: Any) -> BoolArray:
 
 
 def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -> bool:
-    """Whether what a part tells about the labels in every second period holds in the others.
+    """Whether the effect of a part on the labels in every second period recurs in the others.
 
     The days tell the rest: differences between periods, trends within them, and special single days.
     """

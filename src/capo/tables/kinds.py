@@ -37,9 +37,9 @@ _MARKERS = (
 )
 #: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
 MISSING_MARKERS = frozenset(_MARKERS.split("|"))
-#: What the encoders of a model make of a kind; "none" is left out.
+#: The roles of a kind in the encoders of a model; "none" is left out.
 Role = Literal["numeric", "date", "category", "text", "tags", "vector", "none"]
-#: Different texts that may be no number or date in a column of them, and the share of the rows with them.
+#: Largest number of other texts in a column of numbers or dates, and largest share of the rows with them.
 MAX_ODD_TEXTS = 3
 MAX_ODD_SHARE = 0.05
 
@@ -375,7 +375,7 @@ def find_index_reason(name: str, values: FloatArray) -> str | None:
 def find_numbered_columns(X: Any) -> dict[str, str]:
     """The columns of a data frame with whole numbers that differ in every row, with the reasons.
 
-    Only columns with an integer type are looked at; see `find_index_reason`.
+    Only columns with an integer type are examined; see `find_index_reason`.
     """
     columns = nw.from_native(X, eager_only=True).iter_columns() if is_dataframe(X) else ()
     found = {
@@ -395,13 +395,13 @@ TAG_SEPARATORS = (LIST_SEPARATOR, "|", ";", ",")
 #: In lists of tags this share of the values has several, and each tag occurs so often on average.
 MIN_TAGGED_SHARE = 0.2
 MIN_TAG_COUNT = 5.0
-#: What a list is written in, with quotes around its tags.
+#: The brackets of a list that has quotes around its tags.
 _OPENING = {"[": "]", "{": "}", "(": ")"}
 #: Longer texts between separators are not tags.
 MAX_TAG_LENGTH = 40
-#: Different tags of a column.
+#: Largest number of different tags of a column.
 MAX_TAGS = 2000
-#: Categories are in doubt if so many values begin with a digit, or so many are numbers and most differ.
+#: Categories are doubtful if this share of the values begins with a digit, or is numeric and most differ.
 MIN_DIGIT_SHARE, MIN_NUMBER_SHARE, MIN_NUMBERS = 0.8, 0.3, 10
 _BEGINS_WITH_DIGIT, _DECIMAL = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
 _LEADING_ZERO = re.compile(r"0\d+")
@@ -522,7 +522,7 @@ class TagsKind(ColumnKind):
     Attributes
     ----------
     separator : str
-        What separates the tags.
+        The separator of the tags.
     """
 
     name: ClassVar[str] = "tags"

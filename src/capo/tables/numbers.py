@@ -29,7 +29,7 @@ class NumberParts(NamedTuple):
     number : str
         The number without its sign.
     prefix, suffix : str
-        What stands before and after it.
+        The text before and after it.
     is_negative : bool
         Whether it has a minus sign, before or after it, or is in parentheses.
     mark : str
@@ -135,7 +135,7 @@ _MULTIPLES = read_values(
     "k=1e3 m=1e6 mn=1e6 mio=1e6 mio.=1e6 million=1e6 b=1e9 bn=1e9 mrd=1e9 mrd.=1e9 billion=1e9"
 )
 _MULTIPLE = "|".join(sorted(map(re.escape, _MULTIPLES), key=len, reverse=True))
-#: What surrounds an amount, with a space between what is before and after it.
+#: The text around an amount, with a space between the parts before and after it.
 _AMOUNT = re.compile(
     rf"(?P<before>{_CURRENCY})? ?(?P<multiple>(?i:{_MULTIPLE}))?\s?(?P<after>{_CURRENCY})?\s?"
     r"(?P<per>(?:/|per |p\.).+)?"
@@ -207,7 +207,7 @@ class NumberKind(ParsedKind):
         if 2 * n_possible < len(head) or len(numbers) - n_possible > MAX_ODD_TEXTS:
             return None
         parts = [each for each in _split_all(values) if cls._is_possible(each)]
-        # Values such as "<=50" and ">50" differ in nothing but their marks, which then matter.
+        # Values such as "<=50" and ">50" only differ in their marks, which therefore matter.
         marked = {each._replace(prefix="") for each in parts}
         marks_matter = len({each._replace(mark="") for each in marked}) < len(marked)
         kind = cls._from_parts(parts) if parts and not marks_matter else None

@@ -60,7 +60,7 @@ MAX_EXAMPLE, MAX_SHOWN_EXAMPLE = 100, 24
 GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
 #: Columns that an error names.
 MAX_NAMED_COLUMNS = 10
-#: Rows that are looked at before all rows are.
+#: Number of rows to examine before all rows are examined.
 N_HEAD_ROWS = 200
 #: Digits that may be a code or a date rather than a number.
 _LEADING_ZERO, _COMPACT_DATE = re.compile(r"0[0-9]"), re.compile(r"(19|20)[0-9]{6}([0-9]{4}|[0-9]{6})?")
@@ -84,7 +84,7 @@ class ColumnInfo:
     key : str or int
         The name of the column, or its position in a table whose names are not strings.
     kind : ColumnKind
-        What the values mean.
+        The meaning of the values.
     reason : str
         Why the column is of this kind.
     doubt : str
@@ -138,7 +138,7 @@ class FeatureSchema:
         return [column for column in self.columns if column.kind.role in roles]
 
     def count_columns(self, max_entries: int | None = None) -> int:
-        """Count the columns, where a vector counts as its entries, or as at most so many."""
+        """Count the columns; a vector counts as its entries, up to a limit."""
         lengths = [int(each.kind.length) for each in self.columns if isinstance(each.kind, VectorKind)]
         entries = lengths if max_entries is None else [min(each, max_entries) for each in lengths]
         return len(self.columns) - len(lengths) + sum(entries)
@@ -195,7 +195,7 @@ class FeatureSchema:
         ----------
         X : data frame, array or sparse matrix
             A table with the columns of the schema, in any order; others are left out. Arrays and sparse
-            matrices are returned as they are.
+            matrices are returned unchanged.
         first_row : int, default=0
             The number of the first row in messages.
 
@@ -295,7 +295,7 @@ def infer_schema(
         return FeatureSchema(tuple(ColumnInfo(k, NumberKind(), "it is a number") for k in positions))
     frame, kinds = nw.from_native(X, eager_only=True), kinds or {}
     if unknown := [name for name in kinds if name not in frame.columns]:
-        raise InvalidInputError(f"there is no column {unknown[0]!r}, whose kind is given.")
+        raise InvalidInputError(f"kinds are set for the column {unknown[0]!r}, which does not exist.")
     has_names = all(isinstance(name, str) for name in frame.columns)
     has_commas = decimal_comma and any(
         column.str.contains(_CERTAIN_COMMA).any()
@@ -338,7 +338,7 @@ def _infer_column(
 
 
 def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
-    """Return the kind that a user demands for a column, given by its name or with values of its fields."""
+    """Return the kind that a user requests for a column, by its name or with values of its fields."""
     fields = {"kind": demanded} if isinstance(demanded, str) else dict(demanded)
     name = fields.pop("kind", None)
     if name not in KINDS:
@@ -358,7 +358,7 @@ def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
 
 
 def _check_demanded(kind: ParsedKind, column: Any, values: ColumnValues) -> str:
-    """The doubt if many values are lost in a demanded kind; raise an error if all of them are."""
+    """The doubt if many values are lost in a requested kind; raise an error if all of them are."""
     n_lost = int(np.isnan(parse_column(kind, column)).sum()) - (values.n_rows - values.n_values)
     if n_lost <= MAX_ODD_SHARE * values.n_values:
         return ""

@@ -71,7 +71,7 @@ def _make_recognition(length: int) -> Recognition:
 
 
 def recognize_vectors(column: Any, *, first_row: int = 0) -> Recognition | None:
-    """Return the kind of a narwhals series of arrays or lists; None if its first value is no vector."""
+    """Return the kind of a narwhals series of arrays or lists; None if its first value is not a vector."""
     dtype, length = column.dtype, 0
     if dtype == nw.Array and len(dtype.shape) == 1 and dtype.inner.is_numeric():
         length = dtype.shape[0]
@@ -240,7 +240,7 @@ class VectorFeatures(TableTransformer):
     means_ : list of ndarray
         The mean of each column's vectors.
     factors_ : list of float
-        What each column's centered vectors are multiplied by.
+        The factor of each column's centered vectors.
     components_ : list of ndarray or None
         The principal directions of each column; None where all entries are used.
     has_missing_ : list of bool
