@@ -51,7 +51,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-#: Where each name is; imported on first use, so that the command line starts at once.
+#: The module of each name, imported on first use, so that the command line starts quickly.
 _WHERE = {
     "CAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",

@@ -91,7 +91,7 @@ class AuxiliaryError(CapoError, ValueError):
 
 
 class LabelShiftError(CapoError, ValueError):
-    """New rows are no mixture of the two classes as trained: a new base rate does not explain them."""
+    """New rows are not a mixture of the two training classes: more than the base rate has changed."""
 
 
 class ExportError(CapoError, ValueError):
@@ -130,9 +130,9 @@ class InterruptedFitWarning(CapoWarning):
     """The fit was interrupted; the best solution so far is kept, with its gap."""
 
 
-#: Labels that a message lists at most.
+#: Largest number of labels listed in a message.
 MAX_LISTED_LABELS = 5
-#: Other words for measures that no spelling leads to.
+#: Synonyms of measures that similar spelling does not find.
 SYNONYMS = {"auprc": "average_precision", "auroc": "roc_auc", "iou": "jaccard", "pr_auc": "average_precision"}
 
 

@@ -76,11 +76,11 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("--delta", "cubic"), "--delta must be linear, rbf or none"),
         (GOOD, ("--encoding", "klingon"), "unknown encoding 'klingon'"),
         (GOOD, ("--encoding", "rot13"), "unknown encoding 'rot13'"),
-        (GOOD, ("--drop", "y"), "the column 'y' is given for both --target and --drop"),
+        (GOOD, ("--drop", "y"), "the column 'y' is named by both --target and --drop"),
         (
             GOOD,
             ("--category", "x", "--drop", "x"),
-            "the column 'x' is given for both --drop and --category",
+            "the column 'x' is named by both --drop and --category",
         ),
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg must be a name and a number"),
         (
@@ -103,8 +103,8 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("--group", ""), "--group is empty: give it a value, or leave it out."),
         (GOOD, ("--weight", ""), "--weight is empty: give it a value, or leave it out."),
         (GOOD, ("--drop", "x", "--drop", ""), "--drop is empty: give it a value, or leave it out."),
-        (GOOD, ("--group", "y"), "the column 'y' is given for both --target and --group"),
-        (GOOD, ("--group", "x", "--drop", "x"), "the column 'x' is given for both --group and --drop"),
+        (GOOD, ("--group", "y"), "the column 'y' is named by both --target and --group"),
+        (GOOD, ("--group", "x", "--drop", "x"), "the column 'x' is named by both --group and --drop"),
         (
             b"x,y,g\n" + b"1,a,p\n2,b,q\n" * 9,
             ("--group", "g"),

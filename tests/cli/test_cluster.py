@@ -91,7 +91,7 @@ def test_an_address_of_something_else_is_refused(place, capsys):
         )
         server.shutdown()
     assert code == 2
-    message = f"no Dask scheduler answers at {address}: what answers is not a Dask scheduler."
+    message = f"no Dask scheduler answers at {address}: the server at this address is not a Dask scheduler."
     assert message in " ".join(err.split())
 
 

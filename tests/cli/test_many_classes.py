@@ -264,7 +264,7 @@ def test_the_alphabetical_order_of_classes_is_noted(folder, tmp_path, capsys):
     options = (*FAST, *CLASSES, "-t", "species", "-m", "quadratic_kappa", "-o", tmp_path / "m.capo")
     code, _, err = run(capsys, "fit", folder / "train.csv", *options)
     assert code == 0
-    assert "in the order of the alphabet: 'ant', 'bee', 'cat'" in " ".join(err.split())
+    assert "uses the alphabetical order of the classes: 'ant', 'bee', 'cat'" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

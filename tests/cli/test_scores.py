@@ -67,12 +67,12 @@ def test_tables_that_are_read_in_parts_have_score_columns(scored, capsys, tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--scores", "y"), "'y' is given for both --target and --scores: choose one."),
-        (("--scores", "z", "--group", "z"), "'z' is given for both --group and --scores: choose one."),
-        (("--scores", "z", "--id", "z"), "'z' is given for both --id and --scores: choose one."),
-        (("--scores", "z", "--drop", "z"), "'z' is given for both --drop and --scores: choose one."),
+        (("--scores", "y"), "'y' is named by both --target and --scores: choose one."),
+        (("--scores", "z", "--group", "z"), "'z' is named by both --group and --scores: choose one."),
+        (("--scores", "z", "--id", "z"), "'z' is named by both --id and --scores: choose one."),
+        (("--scores", "z", "--drop", "z"), "'z' is named by both --drop and --scores: choose one."),
         (("--scores", "scores"), "there is no column 'scores'. Did you mean 'score'?"),
-        (("--scores", "score,z", "--scores", "score"), "'score' is given twice for --scores: give it once."),
+        (("--scores", "score,z", "--scores", "score"), "'score' appears twice in --scores: name it once."),
         (("--scores", ","), "--scores needs a column of scores or answers"),
         (("-a", "none"), "--auxiliaries none needs a column of scores or answers"),
         (("-a", "none,nb", "--scores", "z"), "--auxiliaries none cannot be combined with other names"),

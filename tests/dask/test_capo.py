@@ -276,7 +276,7 @@ def test_a_booster_that_was_trained_on_the_cluster_is_applied_by_partition(rows)
 @pytest.mark.parametrize(
     ("params", "labels", "message"),
     [
-        ({"sample_size": 20}, lambda y: np.arange(len(y)) < 3, "has no row of True: raise sample_size"),
+        ({"sample_size": 20}, lambda y: np.arange(len(y)) < 3, "contains no row of True: raise sample_size"),
         ({}, lambda y: np.arange(len(y)) % 3, "y has 3 classes"),
         ({"measure": measures.get("recall_at_precision", confidence=0.9)}, lambda y: y, "confidence"),
         ({"sample_size": 1}, lambda y: y, "sample_size"),

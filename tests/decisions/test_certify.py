@@ -364,7 +364,7 @@ def test_the_promise_that_failed_is_named():
         (
             ("precision >= 0.8", "npv >= 0.9"),
             {"abstain_label": "ask", "objective": measures.get("f1")},
-            "an objective chooses one threshold",
+            "an objective selects one threshold",
         ),
     ],
 )

@@ -151,7 +151,7 @@ def test_scores_that_are_rounding_errors_are_not_certified(make):
 def test_numbers_at_the_limit_of_float64_are_refused_by_row_and_column():
     X = np.ones((4, 3))
     X[2, 1] = -3e300
-    message = r"column 1 of the design holds 3e\+300 in row 2 \(both counted from 0\)"
+    message = r"column 1 of the design contains 3e\+300 in row 2 \(both counted from 0\)"
     for table in (X, csr_array(X), ChunkedDesign(lambda: (X[:3], X[3:]), X.shape)):
         with pytest.raises(InvalidInputError, match=message):
             CuttingPlane(table, measures.get("f1").oracle([1, 0, 1, 0])).solve(C=1.0)

@@ -282,7 +282,7 @@ def test_bad_parameters(center, params, message):
 def test_a_design_that_holds_nan():
     table = X.copy()
     table[3, 4] = np.nan
-    with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
+    with pytest.raises(InvalidInputError, match="the design or the oracle returned NaN or infinity"):
         CuttingPlane(as_design(table), measures.get("f1").oracle(Y)).solve(C=1.0)
 
 
@@ -380,7 +380,7 @@ def test_an_oracle_that_returns_nan_or_infinity(number, when):
         cut = plain(scores)
         return cut if len(calls) <= when else Cut(cut.coef, number)
 
-    with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
+    with pytest.raises(InvalidInputError, match="the design or the oracle returned NaN or infinity"):
         CuttingPlane(X, oracle).solve(C=100.0)
 
 

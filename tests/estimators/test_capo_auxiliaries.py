@@ -158,7 +158,7 @@ def test_names_that_auxiliaries_cannot_have(name):
         (["linear", "linear"], "must differ"),
         (["auto", ("boosting", GaussianNB())], "give yours another name"),
         (["auto", ("linear", "nb")], "give yours another name"),
-        ([("mine", "auto")], "cannot be given a name"),
+        ([("mine", "auto")], "cannot have another name"),
         ([("", GaussianNB())], "must not be empty"),
         ([LinearRegression()], "LinearRegression is a regressor"),
         (["latent"], "sparse matrix"),
@@ -312,7 +312,7 @@ def test_constant_scores_are_predicted_as_they_were_evaluated():
 def test_a_constraint_that_cannot_be_met_predicts_no_row_positive():
     labels = np.where(Y == 1, "benign", "malign")
     measure = measures.get("recall_at_precision", floor=0.999)
-    with pytest.warns(ConstraintWarning, match="no row is predicted positive. Judging by these rows, no"):
+    with pytest.warns(ConstraintWarning, match="no row is predicted positive. According to these rows, no"):
         model = CAPOClassifier(measure, auxiliaries=[Rule()], delta=None, C=0.0).fit(X, labels)
     assert set(model.predict(X)) == {"benign"}
     assert model.score(X, labels) == 0.0

@@ -161,9 +161,7 @@ def test_the_summary_has_the_value_of_the_labels_that_are_predicted_out_of_fold(
         predicted = model.oof_decision_ > model.oof_thresholds_
         precision = precision_score(y[:200], predicted, zero_division=0.0)
         value = recall_score(y[:200], predicted) * (precision >= 0.9)
-        assert notes["values"].endswith(
-            f"the labels that are predicted out of fold have the value {value:.3f}"
-        )
+        assert notes["values"].endswith(f"the out-of-fold labels have the value {value:.3f}")
         flagged = model.predict(X[200:]) == 1
         is_silent = notes["threshold"].startswith("no row is predicted positive")
         assert is_silent == (not flagged.any())

@@ -68,13 +68,13 @@ def test_summary_reports_few_rows_of_a_class():
 
 def test_a_column_that_gives_the_target_away_is_reported():
     leaky = FRAME.assign(refund=np.where(LABELS == "yes", 3.0, 0.0))
-    with pytest.warns(DataWarning, match="'refund' nearly gives the target away"):
+    with pytest.warns(DataWarning, match="'refund' almost determines the target"):
         fit(leaky)
     codes = np.digitize(FRAME["a"], [-0.5, 0.5])
-    with pytest.warns(DataWarning, match="'group' nearly gives the target away"):
+    with pytest.warns(DataWarning, match="'group' almost determines the target"):
         fit(FRAME.assign(group=np.array(["x", "y", "z"])[codes]), codes.astype(str), C="auto")
     matrix = np.column_stack((LABELS == "yes", FRAME["b"] > 1)).astype(int)
-    with pytest.warns(DataWarning, match="'refund' nearly gives the target away"):
+    with pytest.warns(DataWarning, match="'refund' almost determines the target"):
         fit(leaky, matrix, C="auto")
 
 
@@ -83,7 +83,7 @@ def test_columns_that_are_left_out_or_in_doubt_are_reported():
     with pytest.warns(DataWarning, match="'name' is taken for an identifier and not used.*column_kinds"):
         fit(named)
     dates = FRAME.assign(day=RNG.choice(["01/02/2024", "03/04/2024", "05/06/2023"], N))
-    with pytest.warns(DataWarning, match="'day' is read as dates: the first number is taken for the month"):
+    with pytest.warns(DataWarning, match="'day' is read as dates: the first number is read as the month"):
         model = fit(dates)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -272,7 +272,7 @@ def test_a_model_that_asks(model, tmp_path):
     np.testing.assert_allclose(asks.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(asks.decision_function(X) > 0, predicted == "yes")
     assert "'ask' for" in asks.summary().notes["guarantee"]
-    with pytest.raises(InvalidInputError, match="gives no label to some rows, and f1 needs one for each"):
+    with pytest.raises(InvalidInputError, match="does not label all rows, and f1 needs one for each"):
         asks.score(X, y)
     capo.save(asks, tmp_path / "m.capo")
     assert (capo.load(tmp_path / "m.capo").predict(X) == predicted).all()
@@ -469,7 +469,7 @@ def test_rows_of_unknown_segments_are_reported(framed):
     with pytest.warns(DataWarning, match="no threshold is known"):
         decision = promised.positive_decision(X.assign(region="North"))
     tests = evaluate(promised, y == "yes", decision, segments=np.full(3000, "North")).promises
-    assert {test.verdict for test in tests} == {"these rows do not test it: there are no predicted positives"}
+    assert {test.verdict for test in tests} == {"these rows cannot test it: there are no predicted positives"}
 
 
 def test_rankings_do_not_depend_on_the_thresholds_of_segments(framed):

@@ -284,7 +284,7 @@ def test_the_order_of_categories_is_that_of_the_classes():
     assert model.measure_.order == ["top", "low", "mid"]
     by_hand = multiclass.get("quadratic_kappa", order=["top", "low", "mid"])
     assert clone(model).set_params(measure=by_hand).fit(X, Y).value_ == model.value_
-    with pytest.warns(DataWarning, match="in the order of the alphabet: 'low', 'mid', 'top'"):
+    with pytest.warns(DataWarning, match="uses the alphabetical order of the classes: 'low', 'mid', 'top'"):
         model.fit(X, Y)
 
 

@@ -122,9 +122,9 @@ def test_a_threshold_of_the_user_is_a_probability_in_the_new_population():
 
 def test_other_changes_are_refused(model):
     X, _ = rows(3000, 4)
-    with pytest.raises(LabelShiftError, match="no mixture of the two classes as trained"):
+    with pytest.raises(LabelShiftError, match="not a mixture of the scores of the two training classes"):
         model.for_population(X / 4 + 0.6)
-    with pytest.raises(LabelShiftError, match="hardly among them"):
+    with pytest.raises(LabelShiftError, match="less than one row of a class"):
         model.for_population(X - 10)
 
 

@@ -131,7 +131,7 @@ def test_another_population_keeps_the_prices(model):
 def test_a_guarantee_and_prices_exclude_each_other(model):
     promised = model.guarantee(X[TEST], Y[TEST], "recall >= 0.1")
     promised.predict(X[TEST])
-    with pytest.raises(InvalidInputError, match="guarantee of this model holds for its one threshold"):
+    with pytest.raises(InvalidInputError, match="guarantee of this model holds for one threshold"):
         promised.predict(X[TEST], cost_fn=AMOUNT[TEST])
 
 

@@ -375,7 +375,7 @@ def test_path_of_a_design(kind):
             lambda model: model.fit(as_design(X[:, :0]), Y),
             r"got DenseDesign of shape \(569, 0\)",
         ),
-        (lambda model: model.fit(as_design(X * np.where(X > 2, np.nan, 1)), Y), "gave NaN or infinity"),
+        (lambda model: model.fit(as_design(X * np.where(X > 2, np.nan, 1)), Y), "returned NaN or infinity"),
         (lambda model: model.fit(aslinearoperator(X * 1j), Y), "must be a real matrix"),
         (
             lambda model: model.fit(LinearOperator(X.shape, matvec=lambda v: X @ v), Y),

@@ -195,7 +195,7 @@ def test_columns_in_another_order_and_further_columns():
 
 
 def test_a_missing_column_is_named():
-    with pytest.raises(InvalidInputError, match=r"lacks columns that the graph takes: 'b'\. It has 'a'\."):
+    with pytest.raises(InvalidInputError, match=r"lacks columns that the graph needs: 'b'\. It has 'a'\."):
         onnx_inputs(pl.DataFrame({"a": [1.0]}), make_graph(a=DOUBLE, b=STRING))
 
 

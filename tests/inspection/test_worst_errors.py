@@ -35,7 +35,7 @@ def test_errors():
         worst_errors(Labeled(), None, ["good", "bad"])
     X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
     many = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=2, random_state=0).fit(X, y)
-    with pytest.raises(InvalidInputError, match="models of two classes: this one has more"):
+    with pytest.raises(InvalidInputError, match="a model of two classes: this one has more"):
         worst_errors(many, X, y)
 
 

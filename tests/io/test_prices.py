@@ -40,5 +40,5 @@ def test_a_missing_price_is_refused_with_its_row():
 @pytest.mark.parametrize("values", [None, [], {"cost_fn": None}, {"cost": "amount"}, {"cost_fp": [1.0]}])
 def test_what_a_file_must_not_hold(values):
     loaded = SimpleNamespace(manifest=SimpleNamespace(training={"prices": values}))
-    with pytest.raises(ModelFileError, match="does not tell the columns of its prices"):
+    with pytest.raises(ModelFileError, match="does not contain the names of its price columns"):
         price_sources(loaded)

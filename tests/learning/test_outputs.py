@@ -178,7 +178,7 @@ def test_a_label_that_is_not_among_the_classes_is_refused():
 @pytest.mark.parametrize("output", [ScoreOutput(), ClassOutput()])
 def test_numbers_that_are_no_probabilities_are_refused(output):
     X, classes = np.ones((3, 1)), np.array([0, 1])
-    with pytest.raises(InvalidInputError, match=r"predict_proba returned -?\d+, which is no probability"):
+    with pytest.raises(InvalidInputError, match=r"predict_proba returned -?\d+, which is not a probability"):
         output.predict(Shares([40.0, 0.2, 60.0]), X, classes)
     rounded = output.predict(Shares([1 + 1e-9, 0.5, -1e-9]), X, classes)
     assert np.isfinite(rounded).all()

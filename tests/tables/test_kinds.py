@@ -137,7 +137,7 @@ def test_a_mixture_of_formats_leaves_the_order_of_day_and_month_open():
     texts = ("2024-02-03", "3 Feb 2024", "04/05/2024", "11/12/2024")
     found = recognize(values(*texts))
     assert "month-day-year" in found.kind.layouts
-    assert "the first number is taken for the month" in found.doubt
+    assert "the first number is read as the month" in found.doubt
     assert "day-month-year" in recognize(values(*texts, "25/12/2024")).kind.layouts
     assert recognize(values("2024-02-03", "3 Feb 2024", "red", "blue")).kind.name == "category"
     assert recognize(values("2024-02-03", "20240203", "20240204", "1")).kind.name != "date"
@@ -230,14 +230,14 @@ def test_other_kinds(texts, name):
     ("texts", "doubt"),
     [
         (["1,234", "5,678"], "',' is read as a separator of thousands"),
-        (["01/02/2024", "03/04/2024"], "the first number is taken for the month"),
-        (["01.02.2024", "03.04.2024"], "the second number is taken for the month"),
+        (["01/02/2024", "03/04/2024"], "the first number is read as the month"),
+        (["01.02.2024", "03.04.2024"], "the second number is read as the month"),
         (["$5", "7 EUR"], "amounts in 2 currencies are not converted"),
         ([*map(str, range(60)), "oops"], "'oops' counts as missing"),
         (["5 kg", "3 cm"], "most values begin with a digit, but some, such as '5 kg', are not numbers"),
         (["1", "2", "unknown"], ""),
         (["<5", "7"], "'<' beside numbers is ignored"),
-        (["Jan-23", "Feb-23"], "the number after the month is taken for the year"),
+        (["Jan-23", "Feb-23"], "the number after the month is read as the year"),
         (["1:02:03", "48:03"], "times such as 48:03 are read as minutes and seconds"),
         (
             [*map(str, range(30)), *["refused"] * 10],

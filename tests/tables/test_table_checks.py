@@ -105,7 +105,7 @@ def test_columns_of_collections(value):
 def test_lists_where_there_were_categories():
     frame = pd.DataFrame({"a": X[:, 0], "tags": np.where(Y, "red", "blue")})
     model = CAPOClassifier("f1", auxiliaries=["nb"], cv=2, random_state=0).fit(frame, Y)
-    with pytest.raises(ValueError, match="'tags' held categories in training, but contains lists now"):
+    with pytest.raises(ValueError, match="'tags' held categories in training, but now contains lists"):
         model.predict(frame.assign(tags=[[1]] * len(frame)))
 
 

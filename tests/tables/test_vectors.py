@@ -142,7 +142,7 @@ def test_bad_texts():
     frame = pd.DataFrame({"v": texts})
     with pytest.raises(InvalidInputError, match=r"row 7 contains '\[0.1, 0.2 ... 0.3\]'"):
         infer_schema(frame).parse(frame)
-    with pytest.raises(InvalidInputError, match="'v' is given as vectors, but contains 'a b'"):
+    with pytest.raises(InvalidInputError, match="'v' is declared as vectors, but contains 'a b'"):
         infer_schema(pd.DataFrame({"v": ["a b", "c"]}), {"v": "vector"})
 
 
@@ -172,7 +172,7 @@ def test_given_kinds():
         pd.Series([np.ones(3)] * N_ROWS),
     ],
 )
-@pytest.mark.filterwarnings("ignore:The column 'x' nearly gives the target away")
+@pytest.mark.filterwarnings("ignore:The column 'x' almost determines the target")
 def test_empty_and_constant_vectors_contribute_nothing(column):
     frame = type(column.to_frame())({"x": VECTORS[:, 2], "v": column})
     model = CAPOClassifier(auxiliaries=["linear"], cv=3, random_state=0).fit(frame, LABELS)

@@ -63,7 +63,7 @@ def add_to_slots(
 ) -> None:
     """Add the weight of each row to its slot, and its weighted score if `total` is not empty.
 
-    The weights are 1 if there are none.
+    Without weights, all weights are 1.
     """
     has_weight, has_total = len(weight) > 0, len(total) > 0
     for i in range(len(slots)):

@@ -23,7 +23,7 @@ from .._compat import FloatArray, openmp_n_threads
 
 # Imported here and not in the function, because threadpoolctl can only limit libraries that are loaded.
 
-#: Tables with fewer numbers are not worth the threads of BLAS and OpenMP.
+#: For smaller tables, threads of BLAS and OpenMP cost more than they save.
 MIN_DIVIDED_SIZE = 1_000_000
 
 Item = TypeVar("Item")
@@ -134,7 +134,7 @@ class VectorPool:
     length : int
         Their number of elements.
     size : int
-        How many are kept at most.
+        The largest number to keep.
     """
 
     def __init__(self, length: int, size: int) -> None:

@@ -287,7 +287,7 @@ def _best_split(
         return None
     gain = (total_entropy(W, P) - total_entropy(W_left, P_left) - total_entropy(W - W_left, P - P_left)) / W
     column = entries.column[position]
-    # For each column with cuts the position of its best one, the first in a tie, and their number.
+    # For each column with cuts, the position of the best cut, the first in a tie, and the number of cuts.
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     n_cuts = np.diff(starts, append=len(column))
     top = np.flatnonzero(gain >= np.repeat(np.maximum.reduceat(gain, starts), n_cuts) - TIE)
@@ -349,7 +349,7 @@ def collapse(tree: Tree) -> None:
             errors[node] = errors[tree.left[node]] + errors[tree.right[node]]
     for node in tree.below(0):
         if tree.left[node] >= 0 and errors[node] >= tree.errors(node) - 1e-3:
-            tree.cut_off(node)  # what was below it is not visited
+            tree.cut_off(node)  # its former descendants are not visited
 
 
 class Pruner:

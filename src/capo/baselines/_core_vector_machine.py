@@ -89,8 +89,8 @@ class CoreVectorMachine(WeightedClassifier):
     excess_ : float
         Distance of the furthest row from the ball, relative to the radius; at most `tol` unless `fit` warned.
     shortfall_ : float
-        How much smaller that row's margin is than that of the support vectors, relative to it. It can be
-        large in spite of a small `tol` if some rows have norms far larger than the margin.
+        The difference between the margins of the support vectors and of that row, relative to the former. It
+        can be large in spite of a small `tol` if some rows have norms far larger than the margin.
     kernel_ : Kernel
         The kernel with its parameters.
     n_iter_ : int
@@ -174,7 +174,7 @@ class CoreVectorMachine(WeightedClassifier):
     ) -> tuple[IntArray, float]:
         """The rows furthest outside the ball, and the relative distance of the furthest one.
 
-        Only a check of all rows can find that no row is outside; a sample finds most of those that are.
+        Only a check of all rows can find that no row is outside; a sample finds most rows outside.
         """
         n, n_sample = len(problem.sign), max(MIN_SAMPLE, SAMPLE_FACTOR * len(ball.rows))
         rows = random.choice(n, n_sample, replace=False) if n_sample < n else np.arange(n)
@@ -206,7 +206,7 @@ class CoreVectorMachine(WeightedClassifier):
 
 
 class BallProblem:
-    """The points whose minimum enclosing ball gives the classifier.
+    """The points whose minimum enclosing ball determines the classifier.
 
     Row i is the point y_i (phi(x_i), 1, e_i / sqrt(C_i)). Each point gets one more coordinate of its own
     that makes all norms equal to the largest; inner products of different points stay the same.

@@ -68,8 +68,8 @@ class CostSVMClassifier(MeasureClassifier):
         The grids. By default, the customary ones for SVMlight: C from 2^-7 to 2^7, j from 2^-2 to 2^6,
         gamma from a quarter to four times the inverse of the mean squared distance between two rows.
     cv : int, splitter or iterable, default=5
-        The folds of the cross-validation; an integer means stratified folds of shuffled rows, or of groups
-        if `fit` is given ``groups``.
+        The folds of the cross-validation; an integer means stratified folds of shuffled rows, or of groups if
+        ``groups`` are passed to `fit`.
     max_rows : int, optional, default=2000
         Number of rows for the cross-validation, a stratified random sample; None for all. The final fit
         uses all rows.
@@ -92,7 +92,7 @@ class CostSVMClassifier(MeasureClassifier):
     n_iter_ : int
         Iterations of the final fit.
     selection_seconds_ : float
-        CPU seconds of the cross-validation; if its scores came from the cache, those of the original run.
+        CPU seconds of the cross-validation, or of the original run if its scores came from the cache.
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     n_features_in_ : int
@@ -187,8 +187,8 @@ class CostSVMClassifier(MeasureClassifier):
             splits = split_folds(self.cv, table_cv, positive_cv, {"groups": groups_cv}, random)
         except IndexError as error:
             raise InvalidInputError(
-                f"cv contains row indices beyond the {len(rows)} rows of the cross-validation: give "
-                "max_rows=None, or a number of folds."
+                f"cv contains row indices beyond the {len(rows)} rows of the cross-validation: set "
+                "max_rows=None, or cv to a number of folds."
             ) from error
         compute_scores = check_memory(self.memory).cache(held_out_scores)
         scores, seconds = compute_scores(grid, table_cv, positive_cv, splits, code_key(make_svm))
@@ -202,13 +202,13 @@ class CostSVMClassifier(MeasureClassifier):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0."""
         rows = self._validate_predict_data(X)
-        if issparse(rows) and not self._fitted_to_sparse:  # scikit-learn's SVC needs what it was fitted to
+        if issparse(rows) and not self._fitted_to_sparse:  # SVC needs the format of its training rows
             rows = rows.toarray()
         return np.asarray(self.best_estimator_.decision_function(rows))
 
 
 def make_svm(params: SVMParams, max_iter: int = -1) -> LinearSVC | SVC:
-    """The support vector machine, not fitted; the linear one with squared slacks, which are fastest."""
+    """The unfitted support vector machine; the linear one has squared slacks, which are fastest."""
     weight = {False: 1.0, True: params.cost}
     if params.gamma is None:
         return LinearSVC(C=params.C, class_weight=weight, dual="auto", random_state=0)
@@ -218,7 +218,7 @@ def make_svm(params: SVMParams, max_iter: int = -1) -> LinearSVC | SVC:
 def held_out_scores(
     grid: list[SVMParams], X: Any, positive: BoolArray, splits: list[tuple[Any, Any]], code: str
 ) -> tuple[list[FloatArray], float]:
-    """For each setting of the grid the scores of the held-out rows, and the CPU seconds of all.
+    """The scores of the held-out rows for each setting of the grid, and the total CPU seconds.
 
     `code` identifies the code of the machines in a cache.
     """

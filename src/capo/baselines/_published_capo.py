@@ -34,10 +34,10 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
         f(x) = a' z(x) + w' Phi(x) + b,
         min  1/2 (B ||a - a0||^2 + ||w||^2 + b^2) + C R(f),
 
-    as `capo.CAPOClassifier` does, with what the paper prescribes or leaves open: the auxiliaries'
-    outputs are those for the rows that they were trained on, a0 is 0, the weights have either sign, and
-    rows with ``f(x) > 0`` are positive. C is chosen by 5 folds, each of which repeats the whole procedure
-    with auxiliaries of its own; they also give `score_`.
+    as `capo.CAPOClassifier` does, except for the choices of the paper: the auxiliaries' outputs are computed
+    on their training rows, a0 is 0, the weights have either sign, and rows with ``f(x) > 0`` are positive. C
+    is chosen by 5 folds, each of which repeats the whole procedure with auxiliaries of its own; they also
+    give `score_`.
 
     Use `capo.CAPOClassifier` for predictions; this class is for comparison with the paper.
 
@@ -52,10 +52,10 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     outputs : {"labels", "scores"}, default="labels"
         The output of an auxiliary: -1 and +1, or calibrated log-odds.
     prior : {"zero", "unit"}, default="zero"
-        "zero" is the paper's choice for several auxiliaries, "unit" the one for a single auxiliary: weights
-        fixed at 1, and only the delta function is learned.
+        "zero" is the paper's choice for several auxiliaries, and "unit" for a single auxiliary: the weights
+        are fixed at 1, and only the delta function is learned.
     max_auxiliaries : int, optional
-        Keeps only so many auxiliaries: those with the best out-of-fold values of the measure.
+        Largest number of auxiliaries: those with the best out-of-fold values of the measure are kept.
     cv : int, splitter or iterable, default=5
         Folds for the choice of C; an integer means stratified folds of shuffled rows.
     delta : "linear", "rbf", None or transformer, default="linear"
@@ -63,9 +63,9 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     B : float, default=1.0
         Regularization strength of the auxiliary weights relative to that of the delta weights.
     C : float or array-like, optional
-        The C's to try; SVMperf's 2^-7 to 2^7, which are 0.78 to 12,800 in these units, by default.
+        The values of C to try; by default 15 from 0.78 to 12,800 (2^-7 to 2^7 for SVMperf).
     extend_grid : bool, default=False
-        Whether the grid is continued past its ends, by up to 16 values, while the best C is at one of them.
+        Whether to extend the grid of C by up to 16 values while the best value is at one of its ends.
     tol : float, default=1e-3
         Accuracy of the solver: R is within `tol` of its best value.
     memory, n_jobs, random_state, verbose
@@ -138,7 +138,7 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
         Returns
         -------
         self : PublishedCAPOClassifier
-            The fitted classifier. If fitting fails, it remains as it was before.
+            The fitted classifier. If fitting fails, it remains unchanged.
         """
         self._validate_params()
         measure = measures.get(self.measure)
@@ -197,7 +197,7 @@ class PublishedTask(BinaryTask):
         fitted = fit_in_sample(runner)
         if self.max_auxiliaries is None:
             return runner.auxiliaries, fitted
-        # Those that are best by themselves, in the order in which they were given.
+        # The best single auxiliaries, in their original order.
         training, by_fold = runner.training, fitted.fold_outputs
         assert by_fold is not None
         positive, folds = training.targets == 1, fitted.folds

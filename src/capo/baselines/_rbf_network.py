@@ -82,8 +82,8 @@ class RBFNetworkClassifier(WeightedClassifier):
     Notes
     -----
     As in WEKA, k-means divides each feature by its range in the class and runs once, and the priors are
-    smoothed by counting one row more in each unit. With ``init="random"`` or an array, an integer weight is
-    equivalent to that many copies of the row.
+    smoothed by counting one additional row in each unit. With ``init="random"`` or an array, an integer
+    weight is equivalent to that many copies of the row.
 
     References
     ----------
@@ -238,8 +238,8 @@ def _check_centers(centers: ArrayLike, shape: tuple[int | None, int]) -> FloatAr
     if array.dtype.kind not in "iuf" or array.shape != (n_centers, shape[1]) or not np.isfinite(array).all():
         expected = "(n_clusters, n_features)" if shape[0] is None else "(2 * n_clusters, n_features)"
         raise InvalidInputError(
-            f"init must give finite centers in an array of shape {expected} with {shape[1]} features: got "
-            f"{array.dtype} of shape {array.shape}."
+            f"init must be or return finite centers in an array of shape {expected} with {shape[1]} "
+            f"features: got {array.dtype} of shape {array.shape}."
         )
     return array.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""What commands write: results, messages and files.
+"""Output of commands: results, messages and files.
 
 A command whose terminal is gone, or that runs as ``capo ... >&-`` or ``capo ... 2>&1 | head -1``, still does
 its work: no standard stream is closed, and messages that cannot be written are dropped. Errors of writing to
@@ -25,9 +25,9 @@ from ..exceptions import DataWarning, InvalidInputError, OutputError
 from ..io.archive import dump_json
 from ..io.atomic import atomic_write, check_writable
 
-#: Characters that could steer a terminal: control characters, and those that reverse the order of text.
+#: Characters that could affect a terminal: control characters, and those that reverse the order of text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-#: Steps that take less are not logged.
+#: Seconds; shorter steps are not logged.
 MIN_LOGGED_SECONDS = 2.0
 #: Without a terminal, progress is logged when the step has taken twice as long as at the last line, but at
 #: least this often.
@@ -47,11 +47,13 @@ _output_before: dict[Path, os.stat_result | None] = {}
 
 
 class CommandInterrupted(Exception):
-    """Ctrl-C during a step; Typer turns a plain KeyboardInterrupt into its own message and exit code."""
+    """Raised by Ctrl-C during a step; Typer would replace a KeyboardInterrupt by its own message and code."""
 
 
 def printable(text: str) -> str:
-    r"""Text from tables, files and their names with a ? for each character that could steer a terminal.
+    r"""Replace each character that could affect a terminal by a ?.
+
+    Used for text from tables, files and their names.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def printable(text: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things: ``1 row``, ``1,200 rows``."""
+    """Write a number with its noun: ``1 row``, ``1,200 rows``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -80,7 +82,7 @@ def to_json(data: Any) -> str:
 
 
 class _MessageFile(io.FileIO):
-    """A file that ignores errors of writing."""
+    """A file that ignores write errors."""
 
     def write(self, data: Any) -> int:
         try:
@@ -173,7 +175,7 @@ class Console:
 
     @contextmanager
     def step(self, label: str, n_fits: int = 1) -> Iterator[Step]:
-        """Work that may take long: a spinner or a bar on a terminal, a line now and then elsewhere.
+        """Show progress of work that may take long: a spinner or a bar on a terminal, otherwise lines.
 
         There is a bar if models are trained, for `n_fits` fits.
         """
@@ -213,7 +215,7 @@ class Step(logging.Handler):
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the log records of the library, on a terminal in a moving line."""
+        """Show the log records of the library; on a terminal, in a line that is updated."""
         logger = logging.getLogger("capo")
         level = logger.level
         logger.addHandler(self)
@@ -266,7 +268,7 @@ class Step(logging.Handler):
         return self._n_ended * n_per_fit + self._n_trained, self._n_fits * n_per_fit
 
     def _describe_fits(self, seconds: float) -> str:
-        """The steps that are done, and the time left if the others take as long."""
+        """The finished steps, and the time left if the others take as long on average."""
         n_done, n_steps = self._count_steps()
         if not n_steps:
             return ""
@@ -358,7 +360,7 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
 
 
 def describe_output() -> str:
-    """Whether the output file of a command that was ended has been written."""
+    """Whether an interrupted command has already written its output file."""
     for path, before in _output_before.items():
         now = _stat_regular(path)
         if now is not None and (before is None or not os.path.samestat(before, now)):
@@ -367,7 +369,7 @@ def describe_output() -> str:
 
 
 def advise_on_error() -> str:
-    """What to do about an error that was not foreseen."""
+    """Advice about an unexpected error."""
     if not opened_models:
         return "Please report it"
     return f"If {' or '.join(opened_models)} was changed by hand, train it again; otherwise please report it"

@@ -81,7 +81,7 @@ def compare(
     table: options.Table,
     training: options.Training,
     console: options.Output,
-    folds: Annotated[int, model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
+    folds: Annotated[int, model_option("--folds NUMBER", "Number of folds, each held out once.", min=2)] = 5,
     output: Annotated[
         Path | None, output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
     ] = None,
@@ -148,18 +148,18 @@ def explain(
         int | None, model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
     ] = None,
     max_rows: Annotated[
-        int, model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
+        int, model_option("--max-rows NUMBER", "Largest number of rows to use, drawn at random.", min=2)
     ] = 2000,
     output: Annotated[
-        Path | None, output_option("--output -o FILE", "JSON file to write, besides the text.")
+        Path | None, output_option("--output -o FILE", "JSON file to write, in addition to the text.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,
 ) -> None:
-    """Show which columns matter, and why rows are predicted so.
+    """Show which columns matter, and explain predictions.
 
     \b
-    The importance of a column is what the measure loses if the column's values are shuffled among the rows,
+    The importance of a column is the loss of the measure if the column's values are shuffled among the rows,
     with a 95% interval. Columns that are near-copies of each other are shuffled together. The effects of the
     strongest columns on the probability follow. Use rows that the model was not trained on, or --folds.
       capo explain churn.capo test.csv
@@ -219,7 +219,7 @@ def report(
     seed: options.Seed = 0,
     explain: Annotated[
         bool,
-        output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
+        output_option("--explain/--no-explain", "Show which columns matter (takes longer)."),
     ] = True,
     trust: options.Trust = None,
     quiet: options.Quiet = False,
@@ -255,7 +255,7 @@ def report(
         try:
             importance = table_rows.explain_columns(loaded, batch, rows.X, console, seed)
         except InvalidInputError as error:
-            console.note(f"The report has no importance of columns: {error}")
+            console.note(f"The report does not show the importance of columns: {error}")
     if importance is not None and rows.prices is not None:
         notes.append("The importance of columns is computed with the mean prices and one threshold.")
     with console.step("drawing"):

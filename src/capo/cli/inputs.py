@@ -1,4 +1,4 @@
-"""What commands read: model files, and tables in batches or in parts on a Dask cluster."""
+"""Input of commands: model files, and tables in batches or in parts on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: Rows that are predicted at once.
+#: Number of rows per batch of predictions.
 BATCH_SIZE = 50_000
-#: Where the record of the training has the checksums of the tables of models that were refitted.
+#: Key of the training record with the checksums of the tables of earlier models of a refit.
 EARLIER_TABLES = "earlier_sha256"
-#: Where it has the checksum of the table that a guarantee was tested on.
+#: Key with the checksum of the calibration table of a guarantee.
 CALIBRATION_TABLE = "calibration_sha256"
 #: The prefix of clusters that are started for the command.
 LOCAL = "local"
@@ -70,7 +70,7 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
 
 
 def with_raw_tables(model: CAPOClassifier, schema: TableSchema) -> CAPOClassifier:
-    """Return a copy of a model of parsed tables that takes tables as they are in files."""
+    """Return a copy of the model that takes raw tables instead of parsed ones."""
     model = copy(model)
     given = {column.key: column.kind.to_dict() for column in schema.table.columns if column.is_given}
     model.schema_, model.column_kinds = schema.table, given or None
@@ -89,7 +89,7 @@ def save_model(
 def join_groups(
     parts: Sequence[NDArray[Any] | None], loaded: LoadedModel, console: Console
 ) -> NDArray[Any] | None:
-    """The groups of all batches; a note if the model was trained on groups that the table does not have."""
+    """The groups of all batches; logs a note if the table lacks the column of groups used in training."""
     known = [part for part in parts if part is not None]
     if len(known) == len(parts):
         return np.concatenate(known)
@@ -108,7 +108,7 @@ def table_sha256(table: TableReader) -> str:
 
 
 def training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
-    """What a model file keeps of the training table."""
+    """The record of the training table in the model file."""
     record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
     return {**record, "columns": profile_columns(X)}
 
@@ -175,7 +175,7 @@ def connect(address: str, console: Console) -> Iterator[Client]:
         traceback.clear_frames(error.__traceback__)
         # The first bytes of another protocol are taken for a number of bytes.
         is_other = isinstance(error, MemoryError)
-        reason = "what answers is not a Dask scheduler." if is_other else str(error)
+        reason = "the server at this address is not a Dask scheduler." if is_other else str(error)
         raise InvalidInputError(f"no Dask scheduler answers at {address}: {reason}") from error
     with client:
         if not client.nthreads():  # a cluster may start them when there are tasks

@@ -34,12 +34,12 @@ def inspect(
         Path | None, output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
 ) -> None:
-    """Show what each column of a table is taken for.
+    """Show the kind of each column of a table.
 
     \b
-    The output has the reason, an example and the share of missing values. With --target, notes name
-    what would mislead: columns that give the target away, constant columns, rows that are sorted by the
-    target. The kinds can be written to a file, changed there, and used in training.
+    The output has the reason, an example and the share of missing values. With --target, notes list what may
+    mislead: columns that determine the target, constant columns, rows that are sorted by the target. The
+    kinds can be written to a file, edited, and used in training.
       capo inspect train.csv --target churned
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
@@ -83,7 +83,7 @@ def inspect(
 def _find_misleading_data(
     batch: Batch, roles: ColumnRoles, features: FeatureSchema, console: options.Output
 ) -> list[DataFinding]:
-    """What may mislead in training for the target; none, with a note, if a model cannot be trained."""
+    """Warnings about training for the target; empty, with a note, if a model cannot be trained."""
     import numpy as np
 
     from ..io.table_schema import infer_table_schema
@@ -101,7 +101,7 @@ def _find_misleading_data(
 
 
 def _format_column_types(features: FeatureSchema, table_name: str) -> str:
-    """The kinds of a table's columns in TOML, with the reason of each as a comment."""
+    """The kinds of a table's columns in TOML, with the reason for each as a comment."""
     from ..tables.schema import KINDS
     from .training_data import TYPES_TABLE
 
@@ -109,7 +109,7 @@ def _format_column_types(features: FeatureSchema, table_name: str) -> str:
         f"# What the columns of {_one_line(table_name)} are taken for, written by 'capo inspect'.",
         "# Change a kind or delete a line, and train with: capo fit TABLE --types THIS_FILE ...",
         f"# Kinds: {', '.join(KINDS)}. An identifier is not used as a feature.",
-        "# How values are written can be given, too, as in",
+        "# The format of values can be specified, too:",
         '#     "day" = {kind = "date", layout = "day-month-year"}',
         '#     "price" = {kind = "number", thousands = ".", decimal = ","}',
         f"\n[{TYPES_TABLE}]",
@@ -155,7 +155,7 @@ def show(model: options.Model, as_json: options.Json = False) -> None:
 
 
 def _describe_columns(schema: dict[str, Any]) -> str:
-    """The columns with their kinds, as far as the schema has them: it may come from a damaged file."""
+    """The columns with their kinds, as far as they are known: the schema may come from a damaged file."""
     columns = schema.get("columns")
     if isinstance(columns, dict) and columns:
         kinds = {
@@ -206,7 +206,8 @@ ending _macro, _weighted or _micro names the average ('capo measures f1_weighted
 @options.command
 def measures(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of a measure, or a formula; all measures by default."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:

@@ -69,7 +69,7 @@ class GroupedHelpCommand(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """The commands; a reader of their help that stops early, such as ``head``, is not an error."""
+    """The commands. It is not an error if a reader of the help stops early, such as ``head``."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -157,7 +157,7 @@ def _complete_measure_names() -> list[str]:
 
 
 def _refuse_empty(parameter: typer.CallbackParam, value: Any) -> Any:
-    """Raise if a text is empty, as an unset variable in a script is."""
+    """Raise if a text is empty, such as an unset variable of a script."""
     if value == "" or (isinstance(value, list) and "" in value):
         raise InvalidInputError(f"{parameter.opts[0]} is empty: give it a value, or leave it out.")
     return value
@@ -177,12 +177,14 @@ reading_option = partial(option, READING)
 output_option = partial(option, OUTPUT)
 other_option = partial(option, OTHER_OPTIONS)
 
-# The options that several commands have; those of one command are in its signature.
+# Options shared by several commands; the others are in the signatures of their commands.
 Text = str | None
 Texts = list[str] | None
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
-Trust = Annotated[Texts, other_option("--trust TYPE", "Load this type, which may be unsafe; repeatable.")]
+Trust = Annotated[
+    Texts, other_option("--trust TYPE", "Allow this type in the model file, which may be unsafe; repeatable.")
+]
 ModelOutput = Annotated[Path, output_option("--output -o FILE", "Model file to write.")]
 
 TABLE_HELP = (
@@ -194,7 +196,7 @@ Cluster = Annotated[
     reading_option("--cluster ADDRESS", "Use a Dask cluster: local, local:4 (workers) or tcp://host:8786."),
 ]
 PartitionRows = Annotated[
-    int | None, reading_option("--partition-rows NUMBER", "Rows of a part; by default up to 200,000.", min=20)
+    int | None, reading_option("--partition-rows NUMBER", "Rows per part; by default up to 200,000.", min=20)
 ]
 Jobs = Annotated[int, model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")]
 Seed = Annotated[int, other_option("--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
@@ -236,8 +238,8 @@ class Table:
 
 
 TARGET_HELP = (
-    "Column with the labels of two or more classes; several columns of 0 and 1, by repeating the option or "
-    "as a,b,c, if a row may have several labels."
+    "Column with the class labels; for several labels per row, several columns of 0 and 1, by repeating the "
+    "option or as a,b,c."
 )
 AUXILIARIES_HELP = (
     "Classifiers to combine and adapt: auto, fast (40% of the time), or a comma-separated list "
@@ -248,39 +250,49 @@ AUXILIARIES_HELP = (
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained, and from which columns."""
+    """Options for the model and its columns."""
 
     targets: Annotated[Texts, column_option("--target -t COLUMN", TARGET_HELP)] = None
     label_separator: Annotated[
         Text,
-        column_option("--label-separator TEXT", "Text between the labels of a row that may have several."),
+        column_option(
+            "--label-separator TEXT", "Separator of labels in a column with several labels per row."
+        ),
     ] = None
     positive: Annotated[
         Text,
-        column_option("--positive LABEL", "Positive class; by default the one that means yes, or is larger."),
+        column_option(
+            "--positive LABEL", "Positive class; by default the label that means yes, or the larger one."
+        ),
     ] = None
-    drop_unlabeled: Annotated[
-        bool, column_option("--drop-unlabeled", "Leave out rows whose label is missing.")
-    ] = False
+    drop_unlabeled: Annotated[bool, column_option("--drop-unlabeled", "Drop rows without a label.")] = False
     weight: Annotated[Text, column_option("--weight COLUMN", "Column with the sample weights.")] = None
     group: Annotated[
-        Text, column_option("--group COLUMN", "Rows of a group, such as a patient, are held out together.")
+        Text,
+        column_option(
+            "--group COLUMN",
+            "Column with the group of each row, such as a patient; rows of a group are held out together.",
+        ),
     ] = None
     time: Annotated[
-        Text, column_option("--time COLUMN", "Dates or numbers: folds predict later rows from earlier ones.")
+        Text,
+        column_option(
+            "--time COLUMN", "Column with dates or numbers; folds predict later rows from earlier ones."
+        ),
     ] = None
     drop: Annotated[Texts, column_option("--drop COLUMN", "Ignore this column; repeatable.")] = None
     ids: Annotated[
-        Texts, column_option("--id COLUMN", "Copy to the predictions, and do not learn from it.")
+        Texts, column_option("--id COLUMN", "Copy this column to the predictions; it is not a feature.")
     ] = None
     categories: Annotated[
         Texts,
         column_option("--category COLUMN", "Treat numbers as categories, a target as classes; repeatable."),
     ] = None
     types: Annotated[
-        Path | None, column_option("--types FILE", "Kinds of columns, as 'capo inspect -o FILE' writes them.")
+        Path | None,
+        column_option("--types FILE", "File with the kinds of columns, written by 'capo inspect -o FILE'."),
     ] = None
-    strict: Annotated[bool, column_option("--strict", "Treat notes about misleading data as errors.")] = False
+    strict: Annotated[bool, column_option("--strict", "Treat data warnings as errors.")] = False
     measure: Annotated[
         Text,
         model_option(
@@ -299,14 +311,20 @@ class Training:
     ] = None
     cost_fp: Annotated[
         Text,
-        model_option("--cost-fp COLUMN|NUMBER", "What a false positive costs; makes 'cost' the measure."),
+        model_option(
+            "--cost-fp COLUMN|NUMBER",
+            "Cost of a false positive (a column or a number); sets the measure to 'cost'.",
+        ),
     ] = None
-    cost_fn: Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs.")] = None
-    benefit_tp: Annotated[
-        Text, model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth.")
-    ] = None
+    cost_fn: Annotated[Text, model_option("--cost-fn COLUMN|NUMBER", "Cost of a false negative.")] = None
+    benefit_tp: Annotated[Text, model_option("--benefit-tp COLUMN|NUMBER", "Benefit of a true positive.")] = (
+        None
+    )
     cost_ask: Annotated[
-        Text, model_option("--cost-ask COLUMN|NUMBER", "What asking for a label costs: 'ask' is predicted.")
+        Text,
+        model_option(
+            "--cost-ask COLUMN|NUMBER", "Cost of asking for a label; predicts 'ask' where this costs least."
+        ),
     ] = None
     auxiliaries: Annotated[
         Texts, model_option("--auxiliaries -a NAMES", AUXILIARIES_HELP, show_default="auto")

@@ -43,8 +43,8 @@ def predict(
     categories and new missing values; --json prints these differences, and needs --output.
     With more than two classes there is one probability for each class, with several labels per row one for
     each label.
-    A model with prices of each row reads their columns here too: the predictions have the threshold of each
-    row, and what calling it positive is expected to be worth. Without these columns, one threshold is used
+    A model with prices of each row reads their columns here too: the predictions contain the threshold of
+    each row, and the expected saving of predicting it positive. Without these columns, one threshold is used
     for all rows, provided that the columns are not features (--drop in training).
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
@@ -99,7 +99,7 @@ def predict(
 
 @dataclass(frozen=True)
 class PopulationTable(options.Table):
-    """A table with rows of another population; it may be left out."""
+    """A table with rows of another population; optional."""
 
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="Rows of the new population.", show_default=False)
@@ -160,7 +160,9 @@ def guarantee(
     ] = None,
     abstain_label: Annotated[
         Text,
-        model_option("--abstain-label LABEL", "Prediction between two thresholds; 'ask' by default."),
+        model_option(
+            "--abstain-label LABEL", "Label predicted between the two thresholds; 'ask' by default."
+        ),
     ] = None,
     confidence: Annotated[
         float | None,
@@ -170,7 +172,7 @@ def guarantee(
         Text, model_option("--objective MEASURE", "Measure to maximize while all promises hold.")
     ] = None,
     segments: Annotated[
-        Text, column_option("--segments COLUMN", "Keep the promises for each value of this column.")
+        Text, column_option("--segments COLUMN", "Column of segments; the promises are kept in each segment.")
     ] = None,
     seed: options.Seed = 0,
     trust: options.Trust = None,

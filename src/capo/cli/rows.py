@@ -43,12 +43,12 @@ Result = TypeVar("Result")
 #: The separator of values for each ending of a text file; None for JSON lines.
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t", ".jsonl": None, ".ndjson": None}
 PARQUET = (".parquet", ".pq")
-#: How texts begin that a spreadsheet runs as formulas, and texts that are numbers all the same.
+#: First characters of texts that a spreadsheet runs as formulas, and texts that are numbers nevertheless.
 FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9]+([.,][0-9]+)?$"
 PREDICTION_ENDINGS = (*SEPARATORS, *(f"{ending}.gz" for ending in SEPARATORS), *PARQUET)
-#: Scores that are kept; of more rows, every second, fourth, ... is kept.
+#: Largest number of scores to keep; beyond it, only every second, fourth, ... is kept.
 MAX_KEPT_SCORES = 100_000
-#: Columns that a line about differences names.
+#: Largest number of columns named in a line about differences.
 MAX_NAMED_COLUMNS = 5
 #: Columns that an error message lists at most.
 MAX_LISTED_COLUMNS = 10
@@ -59,13 +59,13 @@ MAX_VALUE_LENGTH = 40
 
 
 def is_priced(model: CAPOClassifier) -> bool:
-    """Whether rows are decided by their prices; a guarantee has thresholds of its own."""
+    """Whether the prices of the rows decide, which they do not if there is a guarantee."""
     terms = model.prices_
     is_decided = terms is not None and (terms.per_row or terms.asks)
     return model.target_type_ == "binary" and bool(is_decided and model.guarantee_ is None)
 
 
-#: What ``--json`` tells about a fit: attributes of the models that have them.
+#: Attributes of models that ``--json`` reports about a fit, if present.
 FIT_RESULTS = (
     *("classes_", "gap_", "pos_label_", "n_positive_", "threshold_", "C_", "class_counts_", "uses_rule_"),
     *("log_loss_", "calibration_error_", "thresholds_", "auxiliary_weights_", "bound_", "timings_"),
@@ -109,7 +109,7 @@ def price_sources(loaded: LoadedModel) -> PriceSources:
         name in decisions.ROW_PRICE_NAMES and isinstance(source, str | float)
         for name, source in sources.items()
     ):
-        raise ModelFileError("the model file does not tell the columns of its prices.")
+        raise ModelFileError("the model file does not contain the names of its price columns.")
     return sources
 
 
@@ -123,7 +123,7 @@ def read_prices(loaded: LoadedModel, batch: Batch, *, is_needed: bool = False) -
 
 
 def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
-    """A note if a table does not have the prices that a model was trained with."""
+    """Log a note if a table lacks the prices that a model was trained with."""
     if not is_priced(loaded.model):
         return []
     missing = table_schema.missing_price_columns(price_sources(loaded), batch)
@@ -176,7 +176,7 @@ def predict_batch(loaded: LoadedModel, batch: Batch) -> PredictedRows:
 
 
 def _binary_columns(loaded: LoadedModel, batch: Batch, X: Any, log_odds: FloatArray) -> dict[str, Any]:
-    """The label, the probability and the threshold of each row, and what calling it positive is worth."""
+    """The label, the probability and the threshold of each row, and the value of calling it positive."""
     model, probability = loaded.model, expit(log_odds)
     prices = read_prices(loaded, batch) if is_priced(model) else None
     decision = model.row_decision(X) if prices is None else prices
@@ -266,7 +266,7 @@ def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -
 
 
 class Drift:
-    """How new rows differ from the training rows, collected batch by batch in constant memory.
+    """Differences between new rows and the training rows, collected by batch in constant memory.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ class Drift:
 
     @property
     def is_prevalence_changed(self) -> bool:
-        """Whether the interval excludes the share of positives that the model is for."""
+        """Whether the interval excludes the share of positives of the model's population."""
         found = self.prevalence
         if found is None:
             return False
@@ -368,7 +368,7 @@ def _list_counts(counts: Counter[str]) -> str:
 
 
 def quote_formulas(batch: pl.DataFrame) -> pl.DataFrame:
-    """Put ' before names and texts that a spreadsheet would run as formulas; numbers are none."""
+    """Put ' before names and texts that a spreadsheet would run as formulas; numbers are not changed."""
     names = batch.columns
     texts = {name: pl.col(name) for name, dtype in batch.schema.items() if dtype == pl.String}
     is_formula = {
@@ -497,7 +497,7 @@ def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -
 
 
 def as_in_file(values: dict[str, str], loaded: LoadedModel, batch: Batch, position: int) -> dict[str, str]:
-    """The values of a row as the file has them, where they are not plain numbers: ``No`` and not 0."""
+    """The values of a row as written in the file, such as ``No`` instead of 0."""
     columns = loaded.schema.table.take(values).columns
     written = [column.key for column in columns if column.kind != NumberKind()]
     raw = batch.frame.select(written).row(position, named=True) if written else {}
@@ -540,7 +540,7 @@ def explain_predictions(
     seed: int,
     columns: list[str] | None,
 ) -> list[inspection.RowExplanation]:
-    """What each column adds to the log-odds of some rows, counted from 1, with the values of the file."""
+    """The contribution of each column to the log-odds of rows, counted from 1, with the file's values."""
     model, positions = loaded.model, [row - 1 for row in rows]
     if is_priced(model):
         console.note(

@@ -17,17 +17,23 @@ def fit(
     training: options.Training,
     console: options.Output,
     folds: Annotated[
-        int | None, model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
+        int | None, model_option("--folds NUMBER", "Number of cross-fitting folds; 5 by default.", min=2)
     ] = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     out_of_core: Annotated[
         str,
-        reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
+        reading_option(
+            "--out-of-core WHEN", "Whether to read the table in parts: yes, no, or auto (if memory is short)."
+        ),
     ] = "auto",
     sample_size: Annotated[
         int,
-        reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
+        reading_option(
+            "--sample-size NUMBER",
+            "Number of rows to train the auxiliaries on if the table is read in parts.",
+            min=20,
+        ),
     ] = 100_000,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.

@@ -48,11 +48,11 @@ TARGETS: dict[TargetType, str] = {
     "multiclass": "classes",
     "multilabel": "several labels per row",
 }
-#: A target with fewer rows per class on average is taken for something else than classes.
+#: A target with fewer rows per class on average is not accepted as classes.
 MIN_MEAN_CLASS_ROWS = 3
 #: Columns that an error message lists at most.
 MAX_LISTED_COLUMNS = 10
-#: Larger parameters of measures are refused as typing errors.
+#: Larger parameters of measures are rejected as typing errors.
 MAX_MEASURE_ARG = 1e50
 #: Parameters of measures that are lists of labels, such as classes=a,b.
 LABEL_ARGS = ("classes", "order")
@@ -62,7 +62,7 @@ MATRIX_MEASURES = ("cost", "gain")
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 #: The table of a file of column types.
 TYPES_TABLE = "columns"
-#: About as many parts are tried to learn the types of the columns, until one has rows of both classes.
+#: About this many parts are tried to infer the column types, until one has rows of both classes.
 N_TRIED_PARTS = 8
 #: Copies of the table that training makes: as read, as numbers, and as features of the auxiliaries.
 N_TABLE_COPIES = 8
@@ -111,7 +111,7 @@ class RequestedMeasure:
 
     @property
     def is_for_classes(self) -> bool:
-        """Whether the measure is one of many classes and not of two."""
+        """Whether the measure is for many classes and not for two."""
         return "binary" not in self.found and "multiclass" in self.found
 
     def for_target(self, target_type: TargetType, y: NDArray[Any]) -> Any:
@@ -275,7 +275,7 @@ class TrainingTable(NamedTuple):
 
 
 class TrainingPlan:
-    """What the options of a command say about the training.
+    """The options of a command about training.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class TrainingPlan:
 
     @property
     def target(self) -> str:
-        """The target as it was typed; empty if none was."""
+        """The target as typed; empty if there is none."""
         return self.roles.target or ",".join(self.roles.label_columns)
 
     def read(self, table: TablePart, console: Console) -> TrainingTable:
@@ -362,7 +362,7 @@ class TrainingPlan:
             column_kinds=schema.table.parsed,
         )
         if target.type == "multiclass" and roles.target_is_category:
-            y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
+            y = pl.Series(y, dtype=pl.Categorical)  # so that the model accepts the classes
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
         return TrainingTable(model, schema, X, y, weight, groups, target.type, sources, prices)
@@ -370,7 +370,7 @@ class TrainingPlan:
     def _infer_schema(
         self, batch: Batch, roles: table_schema.ColumnRoles
     ) -> tuple[table_schema.TableSchema, list[str], list[str]]:
-        """The schema, what is worth knowing about the columns, and what may mislead."""
+        """The schema, notes about the columns, and warnings of what may mislead."""
         separator = self.options.label_separator or ""
         if isinstance(batch.rows, SparseRows):
             if roles != table_schema.ColumnRoles("") or separator or self.options.drop_unlabeled:
@@ -404,7 +404,7 @@ class TrainingPlan:
             if name.strip()
         ]
         if repeated := [name for position, name in enumerate(scores) if name in scores[:position]]:
-            raise InvalidInputError(f"the column {repeated[0]!r} is given twice for --scores: give it once.")
+            raise InvalidInputError(f"the column {repeated[0]!r} appears twice in --scores: name it once.")
         if not scores and (roles.scores or self.model.auxiliaries == []):
             option = "--scores" if roles.scores else "--auxiliaries none"
             raise InvalidInputError(f"{option} needs a column of scores or answers, such as --scores vendor.")
@@ -476,7 +476,7 @@ class TrainingPlan:
 
 
 def _check_classes(y: NDArray[Any], roles: table_schema.ColumnRoles, target_name: str) -> _Target:
-    """Check the labels of a target of many classes."""
+    """Check the labels of a target with many classes."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     labels, notes, largest = classes.tolist(), [], int(counts.argmax())
     problem = "" if len(labels) == 2 or roles.target_is_category else _explain_values(classes, counts, roles)
@@ -495,7 +495,7 @@ def _check_classes(y: NDArray[Any], roles: table_schema.ColumnRoles, target_name
 
 
 def _explain_values(labels: NDArray[Any], counts: NDArray[Any], roles: table_schema.ColumnRoles) -> str:
-    """What the values of a target are, if they are not classes, and what to do; otherwise ""."""
+    """A description of the values of a target if they are not classes, and what to do; otherwise ""."""
     kind = recognize(ColumnValues.count("target", labels.tolist())).kind
     override = f"If they are classes, use --category {shlex.quote(roles.target)}."
     explanation = ""
@@ -530,8 +530,8 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
     if constant := [name for name, count in zip(names, counts, strict=True) if count in (0, n_rows)]:
         subject, verb = ("labels", "are") if len(constant) > 1 else ("label", "is")
         notes = [
-            f"The {subject} {list_labels(constant)} {verb} the same in every row, which cannot be learned "
-            "from."
+            f"The {subject} {list_labels(constant)} {verb} the same in every row: a model cannot learn from "
+            "it."
         ]
     size = f"{len(names)} labels of {counts.min():,} to {count(counts.max(), 'row')}"
     main_class = matrix[:, int(counts.argmax())].astype(bool)
@@ -575,7 +575,7 @@ def needs_parts(
 
 
 def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
-    """A sentence about the memory if training on the whole table needs more than there is; otherwise ""."""
+    """A sentence if training on the whole table needs more memory than is available; otherwise ""."""
     files = [Path(path) for path in table.paths]
     if find_spec("distributed") is None or not all(file.is_file() for file in files):
         return ""

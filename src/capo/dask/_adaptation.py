@@ -6,9 +6,9 @@ and sent to the client, and the slope of the cut, one vector.
 **Bins.** A bin holds, for each class, the mass of its rows, the sum of their scores, and the least and the
 largest of them. R is convex and does not change if rows of one class with equal weights swap their scores. So
 it can only fall if the scores of each class within each bin are replaced by their mean, which is an average
-over such swaps; and it can only rise if they are moved to the two ends of the bin with the mean kept, since
-every other distribution of scores with that mean is an average over swaps of this one. Both problems have one
-or two groups of rows for each bin, which the oracles of `capo.measures` search exactly:
+over such swaps; and it can only rise if they are moved to the two ends of the bin without changing the mean,
+since every other distribution of scores with that mean is an average over swaps of this one. Both problems
+have one or two groups of rows for each bin, which the oracles of `capo.measures` search exactly:
 
     R(means) <= R(scores) <= R(ends)
 
@@ -40,35 +40,35 @@ from ..learning.outputs import apply_scales, is_frozen, iter_row_blocks
 from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 from ._partitions import Block, BlockSummary, Partitions, concatenate_tables
 
-#: Parts of the weight of new edges that are given by the bins' contributions to the error, by their mass and
-#: by their width.
+#: Shares of the bins' contributions to the error, of their mass and of their width in the weight of new
+#: edges.
 CONTRIBUTION_SHARE, MASS_SHARE, WIDTH_SHARE = 0.6, 0.2, 0.2
-#: Cells of the grid that finds the bins of many scores.
+#: Number of cells of the grid that finds the bins of many scores.
 N_CELLS = 2**15
-#: Rows that are taken at once: their arrays of 64 kB are not returned to the operating system after each use.
+#: Number of rows per slice: arrays of 64 kB are not returned to the operating system after each use.
 SLICE_ROWS = 2**13
 #: Sums of weights below this count as 0.
 MIN_SUM = 1e-300
-#: How far R may lie above a cut, as a share of the solver's tolerance.
+#: Largest difference between R and a cut, as a share of the solver's tolerance.
 CUT_ERROR_SHARE = 0.02
-#: Edges of the first bins of a cut ...
+#: Number of edges of the first bins of a cut ...
 N_EDGES = 768
-#: ... those that are added where the error is, if it exceeds the accuracy ...
+#: ... number of edges added where the error is, if it exceeds the accuracy ...
 N_NEW_EDGES = 512
-#: ... and how often.
+#: ... and largest number of times that edges are added.
 MAX_SPLITS = 8
-#: Quantiles of the scores that are tried first as thresholds.
+#: Number of quantiles of the scores that are first tried as thresholds.
 N_QUANTILES = 2048
-#: Passes that divide the bins near the best threshold.
+#: Largest number of passes that divide the bins near the best threshold.
 MAX_THRESHOLD_SPLITS = 4
-#: Bins on each side of the best threshold that are divided.
+#: Number of bins to divide on each side of the best threshold.
 N_NEIGHBORS = 8
 #: Edges of the bins of standardized scores, from which calibration and threshold are learned.
 STANDARD_EDGES = np.linspace(-8.0, 8.0, 4001)
 
 
 class ScoredRows(NamedTuple):
-    """The scores of the rows of a partition with their classes and weights: what bins are made of."""
+    """The scores of the rows of a partition, with their classes and weights."""
 
     scores: FloatArray
     positive: BoolArray
@@ -104,7 +104,7 @@ class BinIndex:
             yield part, self.count_below(rows.scores[part]) + rows.positive[part] * self.n_bins
 
     def count_below(self, scores: FloatArray) -> IntArray:
-        """How many edges are below each score: ``searchsorted(edges, scores)``, faster for many scores."""
+        """The number of edges below each score: ``searchsorted(edges, scores)``, faster for many scores."""
         if not self.has_grid:
             return np.searchsorted(self.edges, scores)
         cells = self._cells(scores)
@@ -129,7 +129,7 @@ class ScoreBins(NamedTuple):
 
     @classmethod
     def from_rows(cls, rows: ScoredRows, edges: FloatArray) -> ScoreBins:
-        """Bins that end at the edges, which belong to the bin below them."""
+        """Bins between the edges; an edge belongs to the bin below it."""
         index = BinIndex(edges, len(rows.scores))
         size = 2 * index.n_bins
         mass, total = np.zeros(size), np.zeros(size)
@@ -202,7 +202,7 @@ def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> tuple[
 
 
 def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_new: int) -> FloatArray:
-    """The edges with about `n_new` more, in the bins that contribute to the error of the bounds.
+    """The edges and about `n_new` new ones, in the bins that contribute to the error of the bounds.
 
     The error of a bin that is divided into k parts falls with k squared, so that the sum of all errors is
     least with a number of parts that is proportional to the cube root of the contribution.
@@ -215,7 +215,7 @@ def place_edges(bins: ScoreBins, contributions: FloatArray, n_edges: int) -> Flo
     mass = bins.mass.sum(axis=0)
     parts = ((CONTRIBUTION_SHARE, np.cbrt(contributions)), (MASS_SHARE, mass), (WIDTH_SHARE, bins.widths))
     density = np.sum([share * values / max(values.sum(), MIN_SUM) for share, values in parts], axis=0)
-    # Scores that many rows share keep a bin of their own.
+    # Scores that many rows share keep a separate bin.
     heavy = np.flatnonzero(mass >= 2.0 * mass.sum() / n_edges)
     ends = np.maximum.accumulate(bins.ends[1])[np.concatenate([heavy, heavy[heavy > 0] - 1])]
     spread = spread_edges(bins, density, n_edges)
@@ -236,7 +236,7 @@ def spread_edges(bins: ScoreBins, weight: FloatArray, n_edges: int) -> FloatArra
 
 
 class DistributedOracle:
-    """From coefficients to the cut of their worst labeling.
+    """Oracle that maps coefficients to the cut of their worst labeling.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class DistributedOracle:
     measure : Measure
         What to optimize.
     summary : BlockSummary
-        That of all rows.
+        The summary of all rows.
     tol : float
         The solver's tolerance: R may lie above a cut by a small share of it, apart from rounding errors.
     """
@@ -278,7 +278,7 @@ class DistributedOracle:
 
 
 def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:
-    """The part of a partition in the slope ``A' coef``, with the coefficients by class and bin."""
+    """The contribution of a partition to the slope ``A' coef``, with the coefficients by class and bin."""
     per_mass, coef = coef_per_mass.ravel(), np.empty(len(rows.scores))
     for part, bins in BinIndex(edges, len(coef)).iter_slices(rows):
         coef[part] = per_mass[bins]
@@ -293,7 +293,7 @@ def sum_parts(parts: list[FloatArray]) -> FloatArray:
 
 
 def choose_threshold(oracle: DistributedOracle, measure: Measure, v: FloatArray) -> float:
-    """The best threshold between two bins, which are divided near it until they hold equal scores.
+    """The best threshold between two bins; bins near it are divided until each contains equal scores.
 
     The first bins hold at most about a 2,000th of the rows each.
     """
@@ -310,7 +310,7 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, v: FloatArray)
         near[used[max(below - N_NEIGHBORS, 0) : below + N_NEIGHBORS]] = True
         if not (bins.widths[near] > 0).any():
             break
-        # Edges far from the threshold have served their purpose.
+        # Edges far from the threshold are no longer needed.
         inside = near[:-1] | near[1:]
         edges = np.union1d(coarse, split_bins(edges[inside], bins, near.astype(np.float64), N_NEW_EDGES))
         bins = bin_scores(rows, edges)
@@ -318,10 +318,10 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, v: FloatArray)
 
 
 def _best_threshold(measure: Measure, bins: ScoreBins) -> tuple[IntArray, int, float]:
-    """The bins with rows, how many of them are below the best threshold, and the threshold.
+    """The bins with rows, the number of them below the best threshold, and the threshold.
 
-    The measure gets the position of each bin in place of its scores, from 0.5 for those above 0 and from -0.5
-    for the others, so that a threshold of 0 is one for both.
+    The measure gets the position of each bin instead of its scores: 0.5, 1.5, ... above 0 and -0.5, -1.5, ...
+    below, so that a threshold of 0 has the same meaning for both.
     """
     used = np.flatnonzero(bins.mass.sum(axis=0) > 0)
     low, high = (end[used] for end in bins.ends)
@@ -351,7 +351,7 @@ def fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> 
 def make_inputs(rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pair: NDArray[Any]) -> Block:
     """The scaled outputs of the auxiliaries, followed by the features of the delta function.
 
-    Those without weight in the model of the sample are left out.
+    Auxiliaries without weight in the model of the sample are left out.
     """
     X, labels = rows
     weights, parts = model.combination_.weights, []
@@ -374,8 +374,8 @@ def adapt_partitions(
 ) -> CAPOClassifier:
     """The classifier of the sample with the weights and the threshold of all other rows.
 
-    The first half of the blocks and the second one are those of two random halves of these rows. The
-    calibration and the threshold come from models of one half, applied to the other one.
+    The first and second half of the blocks belong to two random halves of these rows. The calibration and the
+    threshold come from models trained on one half and applied to the other.
     """
     measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
     is_external = all(
@@ -481,7 +481,7 @@ def standardize(blocks: Partitions, v: FloatArray) -> FloatArray:
 
 
 def sum_scores(rows: ScoredRows, center: float) -> FloatArray:
-    """The number of rows, the sum of their scores, and that of the squared distances from a center."""
+    """The number of rows, the sum of their scores, and the sum of the squared distances from a center."""
     scores = rows.scores
     return np.array([len(scores), scores.sum(), ((scores - center) ** 2).sum()])
 
@@ -489,7 +489,7 @@ def sum_scores(rows: ScoredRows, center: float) -> FloatArray:
 def choose_operating_point(
     measure: Measure, bins: ScoreBins, threshold: str | float
 ) -> decisions.OperatingPoint:
-    """The calibration, and the threshold of the best expected value or at a given probability."""
+    """The calibration, and the threshold with the best expected value or at a fixed probability."""
     labels, _, mass, scores = bins.groups()
     calibration = decisions.PlattCalibrator.fit(scores, labels > 0, counts=mass)
     if isinstance(threshold, str):

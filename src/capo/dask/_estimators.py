@@ -124,7 +124,7 @@ def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any
 
 
 class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that is fitted on a cluster, and predicts as its local counterpart does."""
+    """A classifier that is fitted on a cluster, and predicts like its local counterpart."""
 
     #: The counterpart.
     _local_class: ClassVar[type[Any]]
@@ -149,8 +149,8 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         SVMPerfClassifier or CAPOClassifier
-            With the same parameters and fitted attributes. The out-of-fold values of a `CAPOClassifier`,
-            which its `summary` shows, are those of the sample.
+            The classifier with the same parameters and fitted attributes. The out-of-fold values of a
+            `CAPOClassifier`, shown by its `summary`, refer to the sample.
         """
         check_is_fitted(self, "classes_")
         return copy_fitted(self, self._make_local())
@@ -199,9 +199,9 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
 
     The problem, the solver and the certificate are the same. The rows and their scores stay on the workers.
-    For each cut these send the scores in bins, some thousand numbers, and one vector of the size of the
-    coefficients. The cuts are true lower bounds, and the upper bound of the certificate contains what the
-    bins leave open: about 2% of the tolerance.
+    For each cut, the workers send binned scores, some thousand numbers, and one vector of the size of the
+    coefficients. The cuts are true lower bounds, and the upper bound of the certificate includes the error of
+    the bins, about 2% of the tolerance.
 
     All tasks are pure functions of a partition. If a worker is lost, the scheduler repeats its tasks
     elsewhere, and the result is the same.
@@ -319,7 +319,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure that was optimized, on these rows; higher is better.
 
-        One number per row is brought to the client.
+        One number per row is sent to the client.
 
         Parameters
         ----------
@@ -365,12 +365,13 @@ class DaskCAPOClassifier(estimators.AdaptationParameters, BaseDaskClassifier):
     Attributes
     ----------
     score_ : float
-        The measure on the rows outside the sample, by halves: neither the weights nor the threshold for a row
-        have seen it. If all rows are in the sample, the out-of-fold value.
+        The measure on the rows outside the sample; the weights and the threshold for a row come from the half
+        without it. If all rows are in the sample, the out-of-fold value.
     n_rows_, n_sample_, n_adapted_ : int
-        Number of rows, of those in the sample, and of the others if weights and threshold are theirs.
+        Number of rows, number of rows in the sample, and number of other rows if the weights and the
+        threshold were learned from them.
     combination_, auxiliaries_, auxiliary_weights_, threshold_, C_, classes_, pos_label_, measure_, ...
-        As in `CAPOClassifier`. Out-of-fold values are those of the sample.
+        As in `CAPOClassifier`. Out-of-fold values refer to the sample.
 
     Examples
     --------
@@ -411,7 +412,7 @@ class DaskCAPOClassifier(estimators.AdaptationParameters, BaseDaskClassifier):
         Parameters
         ----------
         X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
-            The table. Its partitions may hold what `CAPOClassifier` accepts: data frames with text,
+            The table. Its partitions may be anything that `CAPOClassifier` accepts: data frames with text,
             categories and missing values, arrays, CSR matrices. They may be of any size, and empty.
         y : dask.array.Array, dask.dataframe.Series or list of Delayed
             Two labels. Its partitions must be those of X.

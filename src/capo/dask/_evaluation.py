@@ -18,12 +18,13 @@ from ..tables.targets import positive_mask
 from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
 from ._partitions import Partitions, check_rows, split_rows
 
-#: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
+#: Number of bins of scores. The top and the bottom are then divided further, for measures of the first few
+#: rows.
 N_BINS = 4096
 N_TAIL_BINS = 512
-#: Passes over the scores that place the bins.
+#: Number of passes over the scores that place the bins.
 MAX_PASSES = 6
-#: A bin of different scores may hold this many times the rows of an average one.
+#: A bin of different scores may contain this many times the rows of an average bin.
 MAX_RELATIVE_MASS = 4.0
 
 
@@ -37,7 +38,7 @@ def evaluate(
     random_state: Any = None,
     client: Client | None = None,
 ) -> Evaluation:
-    """Evaluate a fitted classifier on labeled rows where the rows are.
+    """Evaluate a fitted classifier on labeled rows that stay on the workers.
 
     `capo.inspection.evaluate` does the same for rows in memory.
 
@@ -121,6 +122,6 @@ def group_scores(rows: Partitions) -> ScoreGroups:
 
 
 def _class_shares(bins: ScoreBins) -> FloatArray:
-    """The mean of the shares of both classes that each bin holds."""
+    """The mean of the shares of both classes in each bin."""
     totals = np.maximum(bins.mass.sum(axis=1, keepdims=True), 1.0)
     return np.asarray((bins.mass / totals).mean(axis=0))

@@ -28,7 +28,7 @@ from ..measures import ClassTotals
 from ..tables.checks import check_numbers
 from ..tables.targets import check_no_missing_labels, encode_binary_labels
 
-#: Results that one task of a reduction merges.
+#: Number of results that one task of a reduction merges.
 FAN_IN = 8
 #: Largest number of labels that a partition reports.
 MAX_REPORTED_LABELS = 10
@@ -39,8 +39,8 @@ SAMPLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
 class Partitions:
     """The arguments of functions of one partition: keys of tasks, and values that differ between partitions.
 
-    Graphs are dictionaries of all tasks of a step: with objects for single tasks, a step on few rows would
-    spend most of its time on them.
+    Graphs are dictionaries of all tasks of a step: objects for single tasks would take most of the time of a
+    step on few rows.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Partitions:
         return Partitions([tuple(part[i] for i in positions) for part in self.parts], self.graph, self.client)
 
     def zip(self, other: Partitions) -> Partitions:
-        """The arguments of both."""
+        """The arguments of both collections of partitions."""
         pairs = zip(self.parts, other.parts, strict=True)
         return Partitions([a + b for a, b in pairs], {**self.graph, **other.graph}, self.client)
 
@@ -118,10 +118,10 @@ class Partitions:
         return list(get(self.graph, self.keys))
 
     def reduce(self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any) -> Any:
-        """The results of `map`, of which neighbors are merged in a tree.
+        """The results of `map`, merged in a tree.
 
-        Its shape depends on the number of partitions alone: so sums do not depend on the order in which
-        tasks are finished.
+        The shape of the tree only depends on the number of partitions, so that sums do not depend on the
+        order in which tasks finish.
         """
         level = self.map(function, *args)
         while len(level.parts) > 1:
@@ -138,7 +138,7 @@ def _store(value: Any, folder: str) -> str:
     except OSError as error:
         raise OutputError(
             f"temporary files cannot be written to {folder}: {error.strerror or error}. Set the environment "
-            "variable TMPDIR to a folder with more room."
+            "variable TMPDIR to a folder with more space."
         ) from error
     return path
 
@@ -146,7 +146,7 @@ def _store(value: Any, folder: str) -> str:
 def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | None = None) -> Partitions:
     """Tasks for the table, the labels and the weights of each partition, and its number.
 
-    They run where the client says, or else where the current one does.
+    They run on the client, by default the current one.
     """
     chunks = X.chunks[0] if isinstance(X, da.Array) and not np.isnan(X.shape[0]) else None
     tables, labels = _split(X, "X"), _split(y, "y", chunks)
@@ -156,7 +156,8 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | No
     if not len(tables) == len(labels) == len(weights):
         given = "" if sample_weight is None else f" and sample_weight has {len(weights)}"
         raise InvalidInputError(
-            f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
+            f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned in the "
+            "same way."
         )
     parts = zip(tables, labels, weights, range(len(tables)), strict=True)
     current = getattr(get_scheduler(scheduler=client), "__self__", None)  # None: tasks run in this process
@@ -183,7 +184,7 @@ def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) ->
 
 
 def find_classes(rows: Partitions, pos_label: Any = None) -> NDArray[Any]:
-    """The two labels, that of the positive class second."""
+    """The two labels, the positive one last."""
     found = rows.select(1).reduce(_merge_labels, _unique_labels)
     if not len(found):
         raise InvalidInputError("X and y have no rows.")
@@ -219,12 +220,12 @@ def check_labels(y: Any) -> NDArray[Any]:
 
 
 def check_rows(X: Any, y: Any, number: int) -> NDArray[Any]:
-    """The labels of a partition, which must be as many as its rows."""
+    """The labels of a partition, checked to be one per row."""
     labels = check_labels(y)
     if len(labels) != X.shape[0]:
         raise InvalidInputError(
             f"partition {number} of X has {X.shape[0]} rows, and that of y has {len(labels)}: X, y and "
-            "sample_weight must be partitioned alike."
+            "sample_weight must be partitioned in the same way."
         )
     return labels
 
@@ -290,7 +291,7 @@ def check_same_columns(descriptions: Sequence[str]) -> None:
 
 
 class BlockSummary(NamedTuple):
-    """What the client must know of the rows, for one partition or many.
+    """Information about the rows that the client needs, for one partition or many.
 
     `counts` has, for the negatives and the positives, the sum of the weights, the number of weights above 0,
     and that of weights with a fraction.
@@ -331,13 +332,13 @@ def divide_rows(
 ) -> tuple[list[Partitions], IntArray, IntArray]:
     """A stratified sample and two random halves of the other rows.
 
-    The numbers of all rows and of those in the sample follow, for both classes.
+    Also returns the numbers of all rows and of sampled rows, for both classes.
     """
     counts: IntArray = rows.select(1).reduce(np.concatenate, _count_classes, classes)
     sampled = allocate_sample(counts, sample_size)
     if not sampled.sum(axis=0).all():
         raise InvalidInputError(
-            f"a sample of {sample_size:,} of {counts.sum():,} rows has no row of "
+            f"a sample of {sample_size:,} of {counts.sum():,} rows contains no row of "
             f"{classes.tolist()[int(np.argmin(sampled.sum(axis=0)))]!r}: raise sample_size."
         )
     tables = rows.select(0, 1, 3).zip(Partitions([(number,) for number in sampled], {}, None))
@@ -350,7 +351,7 @@ def _count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
 
 
 def allocate_sample(counts: IntArray, size: int) -> IntArray:
-    """How many rows of each partition and class are sampled, in proportion to their numbers."""
+    """The number of rows to sample from each partition and class, in proportion to their numbers."""
     share = min(1.0, size / counts.sum())
     ends = np.floor(np.cumsum(counts, axis=0) * share + 0.5)
     return np.diff(ends, axis=0, prepend=0.0).astype(np.intp)
@@ -374,7 +375,7 @@ def _take_group(
 
 
 def concatenate_tables(tables: Sequence[Any]) -> Any:
-    """One table of the rows of many."""
+    """Concatenate the rows of tables."""
     check_same_columns([describe_columns(table) for table in tables])
     if issparse(tables[0]):
         return vstack(tables, format="csr")

@@ -1,4 +1,4 @@
-"""From scores to labels: thresholds, guarantees, prices, other populations, rules of classes and labels."""
+"""From scores to labels: thresholds, guarantees, prices, other populations, rules for classes and labels."""
 
 from ._calibration import (
     ClassScores,

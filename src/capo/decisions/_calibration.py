@@ -19,7 +19,7 @@ MIN_SLOPE = 1e-6
 MIN_RIDGE = 1e-3
 #: Values that vary less than this, relative to their center, differ by rounding errors only.
 MIN_RELATIVE_SPREAD = 1e-12
-#: The largest decrease of the mean loss that is given away at its minimum ...
+#: Tolerance on the mean loss at its minimum ...
 LOGISTIC_TOL = 1e-13
 #: ... and the largest derivative, as a multiple of it.
 GRADIENT_TOL_FACTOR = 1e4
@@ -35,7 +35,7 @@ MAX_NEWTON_COLUMNS = 400
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Out-of-fold log-odds of the training rows, and how far each row is a positive one.
+    """Out-of-fold log-odds of the training rows, and their labels or probabilities.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ClassScores:
 
     @property
     def masses(self) -> tuple[FloatArray, FloatArray]:
-        """How many positive and how many negative rows each row stands for."""
+        """The numbers of positive and negative rows that each row represents."""
         positive = np.asarray(self.positive, dtype=np.float64)
         weight = 1.0 if self.weight is None else self.weight
         return weight * positive, weight * (1.0 - positive)
@@ -131,7 +131,7 @@ class PlattCalibrator:
     def fit_log_odds(
         cls, log_odds: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> PlattCalibrator:
-        """Fit to scores that are log-odds already, but for a constant: the slope is shrunk toward 1.
+        """Fit to scores that are log-odds up to a constant: the slope is shrunk toward 1.
 
         The penalty is worth one row. The mean probability is the share of positives.
         """
@@ -187,8 +187,7 @@ def fit_logistic(
 
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0. Each of the three may differ between the columns of Z, which may be
-    sparse. `start` are weights and bias near the minimum, if some are known; `tol` is the decrease of the
-    mean loss that is given away.
+    sparse. `start` are weights and bias near the minimum, if known; `tol` is the tolerance on the mean loss.
     """
     masses, n_coef = (float(weight @ target), float(weight.sum())), Z.shape[1]
     penalty = LogisticPenalty.of_weights(n_coef, ridge, center, nonnegative)

@@ -1,4 +1,4 @@
-"""Decisions about classes and labels, and what they are worth in expectation."""
+"""Decisions about classes and labels, and their expected values."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def expected_value(
     decision: FloatArray,
     weight: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """Return the value that a decision is expected to have, and a bound on that of any labeling.
+    """Return the expected value of a decision, and a bound on the expected value of any labeling.
 
     Both are for labels that follow their probabilities, and for averages over rows independently of each
     other. The bound is infinite if none is known.

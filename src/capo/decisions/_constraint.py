@@ -25,15 +25,15 @@ class Rate:
     trials : tuple of str
         The cells that the rate refers to: tp and fp for precision.
     failures : tuple of str
-        Those of them that count against the constraint: fp for precision.
+        The cells among `trials` that count against the constraint: fp for precision.
     sense : str
-        ">=" if the rate is to be large, "<=" if it is to be small.
+        ">=" for a lower limit of the rate, "<=" for an upper limit.
     safe_end : str
         Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
     is_monotone : bool
         Whether the rate can only get worse as the threshold moves away from the safe end.
     failure_phrase : str
-        What the failures were, after "2 of 30".
+        The description of failures after "2 of 30".
     """
 
     trials: tuple[str, ...]
@@ -161,8 +161,8 @@ class Constraint:
     def p_values(self, failures: ArrayLike, trials: ArrayLike) -> FloatArray:
         """Exact p-values of the hypothesis that the constraint is violated.
 
-        The probability of so few failures, or fewer, in so many trials if the rate were at its limit. Numbers
-        of rows with weights need not be whole.
+        The probability of at most this many failures in this many trials if the rate were at its limit.
+        Numbers of rows with weights need not be whole.
         """
         failed, total = np.asarray(failures, dtype=np.float64), np.asarray(trials, dtype=np.float64)
         others = np.maximum(total - failed, np.finfo(float).tiny)
@@ -170,7 +170,7 @@ class Constraint:
         return np.where(failed < 0, 0.0, np.where(failed >= total, 1.0, tail))
 
     def max_failures(self, trials: IntArray, alpha: float) -> IntArray:
-        """The largest number of failures in so many trials that passes the test; -1 if none does."""
+        """The largest number of failures in this many trials that passes the test; -1 if no number does."""
         inverse = bdtrik(alpha, trials, self.max_failure_rate)  # not an integer; NaN if no number passes
         most = np.floor(np.nan_to_num(inverse, nan=-1.0)).astype(np.intp)
         most = np.where(self.p_values(most + 1, trials) <= alpha, most + 1, most)
@@ -186,7 +186,7 @@ class Constraint:
 
 #: The number of rows that is needed is the one with this probability of success.
 TARGET_POWER = 0.8
-#: How often the number of rows is doubled to see whether more would be enough.
+#: Largest number of times that the number of rows is doubled.
 MAX_DOUBLINGS = 10
 #: Thresholds that are tried for the number of rows, in even steps and closer to each end of the scores.
 N_TRIED_CUTS = 200
@@ -195,10 +195,11 @@ N_TRIED_CUTS = 200
 def count_rows_needed(
     constraints: Sequence[Constraint], training: ClassScores, n_rows: int, confidence: float
 ) -> int | None:
-    """Return about how many rows make it likely that all constraints pass at a threshold; None if no number.
+    """Return about how many rows make it likely that all constraints pass; None if no number is enough.
 
-    Judging by the training rows, and rounded up to a power of two times the present number. Half a row of
-    each kind is added to those beyond a threshold (Jeffreys): a small count is no certainty.
+    Estimated from the training rows at the most promising threshold, and rounded up to a power of two times
+    the present number. Half a row of each kind is added to those beyond a threshold (Jeffreys), since a small
+    count is uncertain.
     """
     ascending, n_training = np.argsort(training.log_odds), len(training.log_odds)
     ranks, even = (

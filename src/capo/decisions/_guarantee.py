@@ -8,16 +8,16 @@ planned with the training rows (`plan_cuts`), and nothing but the number of cali
 argument holds. Several constraints with the same safe end are tested together: a threshold passes if all of
 them do. Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with
 half of the error probability, so that all thresholds that pass hold at once. So do segments, such as the
-regions of a table: each has thresholds of its own, and its share of the error probability.
+regions of a table: each has its own thresholds, and a share of the error probability.
 
 The planned thresholds are scores of training rows, spaced evenly in the square root of the number of
-calibration rows that are expected beyond them, which is how finely rates can be told apart; scores with few
-values have thresholds in the gaps between them. The place to start matters: with too few rows beyond it the
-first test cannot pass, and too far on the rate is too close to its limit. The plan simulates calibration
-samples from the training rows, and starts where the expected share of the table that is gained is largest, or
-as far before it as hardly costs anything: training rows can be too optimistic, and a start that fails leaves
-nothing. Samples of scores with few values are simulated from one fold each: its model has values of its own,
-as the final one has, and no row may be beyond the highest value of another.
+calibration rows that are expected beyond them, which determines how finely rates can be distinguished; scores
+with few values have thresholds in the gaps between them. The place to start matters: with too few rows beyond
+it the first test cannot pass, and too far on the rate is too close to its limit. The plan simulates
+calibration samples from the training rows, and starts where the expected share of the table that is gained is
+largest, or as far before it as hardly costs anything: training rows can be too optimistic, and a start that
+fails leaves nothing. Samples of scores with few values are simulated from one fold each: each model has its
+own values, as the final one has, and no row may be beyond the highest value of another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Promise:
     Attributes
     ----------
     constraint : Constraint
-        What is promised.
+        The promise.
     is_certified : bool
         Whether a threshold passed the test. If none did, no row gets the answer that the constraint is about.
     n_trials, n_failures : int
@@ -67,12 +67,12 @@ class Promise:
 
 @dataclass(frozen=True)
 class Guarantee(Decision):
-    """One threshold, or two with rows in between that get no label, that keep constraints on new rows.
+    """One threshold, or two with unlabeled rows in between, that keep constraints on new rows.
 
     Attributes
     ----------
     promises : tuple of Promise
-        What is guaranteed.
+        The guaranteed constraints.
     confidence : float
         The probability, over calibration samples, that all promises hold.
     cut : float
@@ -82,16 +82,16 @@ class Guarantee(Decision):
     n_rows : int
         Number of calibration rows.
     n_asked : int
-        Those of them that get no label.
+        Number of calibration rows that get no label.
     abstain_label : object
-        What is predicted for rows between the cuts; None if there are none.
+        The prediction for rows between the cuts; None if there are no such rows.
     by_group : bool
         Whether one row was drawn from each group of rows.
     column : str
-        The column of the table that tells the segment of a row, if there are segments.
+        The column with the segments of the rows, if there are segments.
     segments : dict of str to Guarantee
-        The thresholds of each segment. There are no `promises` then but theirs, and `cut` and `lower_cut`
-        are for rows of other segments, which get no label, or the one that breaks no promise.
+        The thresholds of each segment. In this case `promises` is empty, and `cut` and `lower_cut` apply to
+        rows of other segments, which get no label, or the one that breaks no promise.
     """
 
     promises: tuple[Promise, ...]
@@ -178,7 +178,7 @@ class Guarantee(Decision):
         return rows + (", one from each group" if self.by_group else "")
 
     def _failures(self) -> list[str]:
-        """Which promises cannot be kept, what is predicted instead, and how many rows would be needed."""
+        """The promises that cannot be kept, what is predicted instead, and the number of rows needed."""
         failed = [each for each in self.promises if not each.is_certified]
         if not failed:
             return []
@@ -216,15 +216,15 @@ class Guarantee(Decision):
 ROOT_STEP = 0.05
 #: Larger steps are made if there would be more thresholds.
 MAX_CUTS = 2000
-#: The share of the expected gain that is given up for an earlier start.
+#: Share of the expected gain to give up for an earlier start.
 MAX_PLANNED_LOSS = 0.01
 #: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
 MIN_COUNT = 1e-6
-#: Scores with fewer values than this share of the rows are those of a model with few values.
+#: A model has few different scores if their number is below this share of the rows.
 MAX_VALUES_SHARE = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
-#: A column with more values is no column of segments.
+#: A column of segments has at most this many values.
 MAX_SEGMENTS = 100
 
 
@@ -285,8 +285,8 @@ def plan_cuts(
     cuts = _spaced_cuts(constraints, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
-    # Calibration samples from laws that the training rows support: those of one fold, if scores have few
-    # values, since the calibration rows have the values of one model as well.
+    # Calibration samples from distributions that are consistent with the training rows: one per fold if
+    # scores have few values, since the calibration rows have the values of a single model as well.
     rng, safe_end = np.random.default_rng(random_state), constraints[0].rate.safe_end
     probability = np.asarray(training.positive, dtype=np.float64)
     if safe_end == "none":
@@ -300,7 +300,7 @@ def plan_cuts(
     parts = [np.bincount(fold * size + interval, part, n_folds * size) for part in (failure, 1.0 - failure)]
     counts = np.maximum(parts, MIN_COUNT).reshape(2, n_folds, size)
     counts[:, :, 0] += (
-        0.5  # of each kind beyond the first threshold (Jeffreys): a small count is no certainty
+        0.5  # of each kind beyond the first threshold (Jeffreys), since a small count is uncertain
     )
     laws = np.concatenate(
         [rng.dirichlet(counts[:, each].ravel(), size=-(-N_SIMULATIONS // n_folds)) for each in range(n_folds)]
@@ -323,7 +323,7 @@ def plan_cuts(
 def _spaced_cuts(
     constraints: Sequence[Constraint], scores: FloatArray, n_rows: int, confidence: float
 ) -> FloatArray:
-    """Scores of training rows beyond which so many calibration rows are expected that a test can pass."""
+    """Scores of training rows beyond which enough calibration rows are expected for a test to pass."""
     planned = [each for each in constraints if not each.rate.is_monotone] or constraints
     least = max(each.min_trials(confidence) for each in planned)
     if n_rows <= least:
@@ -429,13 +429,13 @@ def certify(
     """Find thresholds that satisfy constraints on new rows with a given confidence.
 
     The promise is exact and free of assumptions about the scores if the calibration rows are independent
-    draws from where the model will be used, and nothing in the model has seen them. What is known of the
-    training rows decides how much is found, not whether the promise holds.
+    draws from where the model will be used, and nothing in the model has seen them. The training rows only
+    affect how many positives are found, not whether the promise holds.
 
     Parameters
     ----------
     constraints : Constraint or sequence of Constraint
-        What must hold, all at once.
+        The constraints, which must hold simultaneously.
     scores : ndarray of shape (n_calibration_rows,)
         The model's scores of the calibration rows; higher is more positive.
     positive : ndarray of bool, shape (n_calibration_rows,)
@@ -454,8 +454,8 @@ def certify(
         recall for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
     segments : array-like of str, shape (n_calibration_rows,), optional
         The segment of each row, such as a region; empty where it is not known. The constraints hold in every
-        segment that has thresholds, all at once. Segments with so few rows that no test can pass take
-        nothing from the others.
+        segment that has thresholds, all at once. Segments with too few rows for any test have no effect on
+        the others.
     cuts : ndarray, optional
         The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
         They must not depend on the calibration rows, except on their number.
@@ -580,7 +580,7 @@ _ROUNDING_TOL = 1e-12
 #: Scores that are closer than this, relative to those beyond 1, may change sides by rounding errors, of BLAS
 #: or in ONNX: no cut lies between them.
 MIN_SCORE_GAP = 1e-6
-#: A cut beyond all scores is so far away from them.
+#: Distance of a cut beyond all scores from the nearest one.
 OUTER_GAP = 1e-3
 
 
@@ -590,7 +590,7 @@ def needs_abstention(constraints: Sequence[Constraint]) -> bool:
 
 
 def _check_sides(constraints: Sequence[Constraint], abstain_label: Any, objective: Measure | None) -> None:
-    """Raise an error if the constraints need another number of thresholds than they get."""
+    """Raise an error if the number of thresholds does not match the constraints."""
     ends = {each.rate.safe_end for each in constraints}
     if abstain_label is None and needs_abstention(constraints):
         raise InvalidInputError(
@@ -604,7 +604,7 @@ def _check_sides(constraints: Sequence[Constraint], abstain_label: Any, objectiv
         )
     if abstain_label is not None and objective is not None:
         raise InvalidInputError(
-            "an objective chooses one threshold, and abstain_label is for two: leave one of them out."
+            "an objective selects one threshold, but abstain_label needs two: leave one of them out."
         )
 
 

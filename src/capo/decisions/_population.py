@@ -4,8 +4,8 @@ With p(x) calibrated where a share of q rows is positive, r(x) = p(x) / (1 - p(x
 of the densities of the two classes, which label shift leaves as it is. The likelihood of a share s among new
 rows is the product of 1 + s (r(x) - 1), and its logarithm is concave. The maximum is the fixed point of the
 EM algorithm of Saerens, Latinne and Decaestecker (2002); here it is found by bisection of the derivative. Two
-rows with the share of positives in training are added: if the scores say nothing of the labels, nothing is
-estimated to have changed.
+rows with the share of positives in training are added: if the scores do not depend on the labels, no change
+is estimated.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from ._threshold import (
     expected_value_threshold,
 )
 
-#: New scores that are further from every mixture of the two classes show more than another base rate.
+#: Larger distances of new scores from every mixture of the two classes mean more than a change of the base
+#: rate.
 MAX_MIXTURE_DISTANCE = 0.06
-#: With fewer rows of a class by the estimate, there is no threshold to be placed between the classes.
+#: With fewer estimated rows of a class, a threshold between the classes cannot be chosen.
 MIN_EXPECTED_ROWS = 1.0
 #: Shares of positives that are tried for the nearest mixture.
 N_SHARES = 201
@@ -46,8 +47,8 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
 
     The largest difference between distribution functions (Kolmogorov-Smirnov), which is small if only the
     share of positives has changed. Log-odds that differ by up to 0.25 count as equal, and only scores whose
-    probability in training is between 5% and 95% count: the models of folds and the final one differ by as
-    much, and no threshold is among scores that are hardly in doubt.
+    probability in training is between 5% and 95% count: the models of the folds and the final one differ by
+    this much, and no threshold lies among scores that are nearly certain.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class PrevalenceEstimate:
     trained : float
         The share of positives in training, where rows count as much as their weights.
     distance : float
-        The distance of the new scores from the nearest mixture of the two classes as trained.
+        The distance of the new scores from the nearest mixture of the two training classes.
     n_rows : int
         Number of new rows.
     """
@@ -182,7 +183,7 @@ def estimate_prevalence(
 def _density_ratios(
     log_odds: FloatArray, training_log_odds: FloatArray, weight: FloatArray | None = None
 ) -> FloatArray:
-    """How much more likely each score is for a positive than for a negative row."""
+    """The ratio of the likelihoods of each score for a positive and a negative row."""
     share = float(np.average(expit(training_log_odds), weights=weight))
     return np.exp(np.minimum(log_odds, MAX_LOG_ODDS)) * (1.0 - share) / share
 
@@ -228,9 +229,9 @@ class Population:
     trained_prevalence : float
         The share of positives in training, where rows count as much as their weights.
     log_odds_shift : float
-        What was added to the model's log-odds; 0 if nothing was changed.
+        The number that was added to the model's log-odds; 0 for no change.
     estimate : PrevalenceEstimate or None
-        How the prevalence was estimated; None if it was given.
+        The estimate of the prevalence; None if the prevalence was passed.
     trained_threshold : float
         The log-odds of the threshold as trained, to which a later adjustment without a change returns.
     """
@@ -243,23 +244,24 @@ class Population:
 
     @classmethod
     def from_rows(cls, log_odds: FloatArray, training: ClassScores, random_state: int) -> Population:
-        """The population of rows with these log-odds; unchanged if the interval holds the trained prevalence.
+        """Estimate the population of rows with these log-odds.
 
-        Raises an error if more than the share of positives has changed.
+        It is unchanged if the interval contains the prevalence in training. Raises an error if more than the
+        share of positives has changed.
         """
         found = estimate_prevalence(log_odds, training, random_state=random_state)
         if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
             raise LabelShiftError(
                 f"{found.value:.2%} positive as estimated from {found.n_rows:,} new rows is less than one "
-                "row of a class as trained, which is hardly among them: the model is not adjusted. Pass more "
-                "rows, label some of them, or pass the prevalence if it is known."
+                "row of a class: the model is not adjusted. Pass more rows, label some of them, or pass the "
+                "prevalence if it is known."
             )
         if found.distance > MAX_MIXTURE_DISTANCE + sampling_error(len(log_odds)):
             raise LabelShiftError(
-                f"the scores of the new rows are no mixture of the two classes as trained (distance "
-                f"{found.distance:.3f}, beyond {MAX_MIXTURE_DISTANCE:g} and the sampling error): more than "
-                "the share of positives has changed, and adjusting the model to it could make it worse. "
-                "Label some of the new rows and train on them, or pass the prevalence if it is known."
+                "the scores of the new rows are not a mixture of the scores of the two training classes "
+                f"(distance {found.distance:.3f}, beyond {MAX_MIXTURE_DISTANCE:g} and the sampling error): "
+                "more than the share of positives has changed, and adjusting the model to it could make it "
+                "worse. Label some of the new rows and train on them, or pass the prevalence if it is known."
             )
         # An estimate of 0 or 1 is rounded to half a row: no score makes a class impossible.
         half = 0.5 / found.n_rows
@@ -302,7 +304,7 @@ class Population:
 
 
 def sampling_error(n_rows: int) -> float:
-    """The distance that so many rows have from their own distribution in 95% of samples, at most."""
+    """An upper bound on the 95% quantile of the distance of this many rows from their own distribution."""
     return 1.36 / float(np.sqrt(n_rows))
 
 
@@ -316,13 +318,13 @@ def adjust_threshold(
     measure : Measure
         What to maximize.
     log_odds : ndarray or None
-        The model's log-odds of the new rows, before the shift. Without them the training rows stand for them,
-        weighted such that the share of positives is that of the population; they always do if the measure has
-        a constraint, which is tested on labels.
+        The model's log-odds of the new rows, before the shift. Without them, the training rows are used
+        instead, weighted such that the share of positives is that of the population; they always do if the
+        measure has a constraint, which is tested on labels.
     training : ClassScores
         Out-of-fold log-odds of the training rows.
     population : Population
-        What the model is adjusted to.
+        The population that the model is adjusted to.
 
     Returns
     -------

@@ -1,13 +1,12 @@
-"""Prices of each row, and what they save.
+"""Prices of each row, and the savings of decisions.
 
 With the probability p of the positive class, calling a row positive instead of negative is worth
 
     p (cost_fn + benefit_tp) - (1 - p) cost_fp
 
 in expectation, which is above 0 where p > cost_fp / (cost_fp + cost_fn + benefit_tp): a threshold for each
-row, without a search. To ask for the label costs `cost_ask`, which is less than what a positive label is
-expected to lose, (1 - p) cost_fp, and than what a negative one is, p (cost_fn + benefit_tp), between two
-thresholds.
+row, without a search. Asking for the label costs `cost_ask`. Between two thresholds, this is less than the
+expected loss of a positive label, (1 - p) cost_fp, and of a negative one, p (cost_fn + benefit_tp).
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from ._threshold import Decision
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
 #: All prices of a row.
 ROW_PRICE_NAMES = (*PRICE_NAMES, "cost_ask")
-#: What is predicted for rows for which asking costs least.
+#: The prediction for rows for which asking costs least.
 ASK = "ask"
 
 
 @dataclass(frozen=True)
 class RowPrices(Decision):
-    """The prices of some rows, in the user's money: each row has a threshold of its own.
+    """The prices of some rows, in the user's money: each row has its own threshold.
 
     Attributes
     ----------
@@ -43,10 +42,9 @@ class RowPrices(Decision):
     cost_fn : ndarray of shape (n_samples,)
         The cost of calling the row negative if it is positive.
     benefit_tp : ndarray of shape (n_samples,)
-        What it is worth to call the row positive if it is positive.
+        The benefit of calling the row positive if it is positive.
     cost_ask : ndarray of shape (n_samples,)
-        The cost of asking for the label of the row, which then is the right one; infinite if nobody can be
-        asked.
+        The cost of asking for the correct label of the row; infinite if asking is not possible.
     abstain_label : object
         "ask" if rows can be asked about, else None.
 
@@ -92,12 +90,12 @@ class RowPrices(Decision):
 
     @property
     def stakes(self) -> FloatArray:
-        """What a hit is worth more than a miss: ``cost_fn + benefit_tp``."""
+        """The difference between a hit and a miss: ``cost_fn + benefit_tp``."""
         return self.cost_fn + self.benefit_tp
 
     @property
     def measure(self) -> Cost:
-        """The measure `cost` of these rows; a price that is the same in all rows is a number."""
+        """The measure `cost` of these rows; a price with the same value in all rows is a number."""
         prices = (getattr(self, name) for name in PRICE_NAMES)
         return Cost(*(float(each[0]) if len(each) and np.ptp(each) == 0 else each for each in prices))
 
@@ -138,7 +136,7 @@ class RowPrices(Decision):
         return "positive if that is worth more in expectation, at the prices of the row"
 
     def expected_savings(self, probability: FloatArray) -> FloatArray:
-        """What calling each row positive instead of negative is worth in expectation."""
+        """The expected value of calling each row positive instead of negative."""
         return np.asarray(probability * self.stakes - (1.0 - probability) * self.cost_fp)
 
     def values(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
@@ -150,7 +148,7 @@ class RowPrices(Decision):
         return money - np.where(asked, self.cost_ask, 0.0)
 
     def losses(self, positive: BoolArray, decided: BoolArray | IntArray) -> FloatArray:
-        """What each decision costs compared with the right label: 0 where it is right."""
+        """The cost of each decision compared with the correct label: 0 where it is correct."""
         return self.values(positive, positive) - self.values(positive, decided)
 
     def take_rows(self, rows: IntArray | BoolArray) -> RowPrices:
@@ -160,7 +158,7 @@ class RowPrices(Decision):
 
 @dataclass(frozen=True)
 class PriceTerms:
-    """Which prices a model was trained with: those of all rows, and the names of those of each row.
+    """The prices of a trained model: those that are numbers, and the names of those that differ between rows.
 
     Attributes
     ----------
@@ -191,9 +189,9 @@ class PriceTerms:
         Parameters
         ----------
         given : mapping of str to float or array-like
-            The prices of the new rows; None for those that are not known.
+            The prices of the new rows; None for unknown prices.
         advice : str
-            What the error message says to do.
+            The advice of the error message.
 
         Returns
         -------
@@ -253,13 +251,13 @@ class Savings:
     total : float
         The benefits minus the costs of the predictions.
     total_of_none : float
-        The same if no row is called positive.
+        The total if no row is called positive.
     total_of_all : float
-        The same if every row is called positive.
+        The total if every row is called positive.
     total_of_asking : float or None
-        The same if every row is asked about; None if nobody can be asked.
+        The total if every row is asked about; None if asking is not possible.
     saving : float
-        How much better the predictions are than the best of these.
+        The advantage of the predictions over the best of these.
     low, high : float
         The 95% bootstrap interval of the saving.
     n_rows : int

@@ -2,8 +2,8 @@
 
 The threshold that is best on the rows at hand follows their noise. Better is the threshold with the
 best value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row
-counts as p of a positive and 1 - p of a negative. Any measure can evaluate such a matrix, because a
-row with weights is all it needs. A constraint must also pass a test on the labels.
+counts as p of a positive and 1 - p of a negative. Any measure can evaluate such a matrix as rows with
+weights. A constraint must also pass a test on the labels.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Decision(ABC):
     probabilities for many classes.
     """
 
-    #: What is predicted for rows of two classes that get no label; None if every row gets one.
+    #: Prediction for rows of two classes that get no label; None if every row gets one.
     abstain_label: Any = None
 
     @abstractmethod
@@ -69,7 +69,7 @@ class Threshold(Decision):
     log_odds : float
         The log-odds of the positive class at the threshold.
     reason : str
-        Where the threshold comes from.
+        The origin of the threshold.
     """
 
     log_odds: float
@@ -94,7 +94,7 @@ MARGIN_BEYOND_SCORES = 1e-3
 #: The confidence with which a constraint must hold on the training rows, where no calibration rows are held
 #: out for a promise.
 CAREFUL_CONFIDENCE = 0.6
-#: A threshold that is known from elsewhere counts as much as so many rows of the rarer class.
+#: A known threshold counts as much as this many rows of the rarer class.
 KNOWN_THRESHOLD_ROWS = 1.0
 
 
@@ -122,13 +122,13 @@ class OperatingPoint:
 class ThresholdRule(ABC):
     """Chooses the operating point for scores that are out of fold."""
 
-    #: Where its thresholds come from, as a part of a sentence.
+    #: The reason for its thresholds, as part of a sentence.
     reason: ClassVar[str] = "which has the best expected value of the measure"
     #: Whether scores may be shifted without changing the labels that result.
     shift_invariant: ClassVar[bool] = True
     #: Whether the threshold depends on the labels.
     learns: ClassVar[bool] = True
-    #: Whether scores must be log-odds, measured from a threshold that is known.
+    #: Whether scores must be log-odds relative to a known threshold.
     needs_log_odds: ClassVar[bool] = False
 
     def toward_zero(self) -> ThresholdRule:
@@ -154,7 +154,7 @@ def expected_value_threshold(
 
 
 def effective_counts(weight: FloatArray) -> FloatArray:
-    """Weights that sum to the number of rows of equal weight which would say as much (Kish)."""
+    """Weights that sum to the effective number of rows (Kish)."""
     return np.asarray(weight * (weight.sum() / (weight @ weight)))
 
 
@@ -203,7 +203,7 @@ def careful_threshold(
             f"{CAREFUL_CONFIDENCE:.0%} on {n_rows:,} training rows: "
             f"{'no' if safe_end == 0 else 'every'} row is predicted positive. "
             + (
-                "Judging by these rows, no number of them would be enough: relax the constraint or use "
+                "According to these rows, no number of rows would be enough: relax the constraint or use "
                 "better features."
                 if needed is None
                 else f"About {needed:,} labeled rows would be needed."
@@ -223,8 +223,8 @@ class ExpectedValueThreshold(ThresholdRule):
     Attributes
     ----------
     observed_share : float
-        How much of each row is counted by its label and not by its probability: 1 is the threshold that is
-        best on the rows at hand.
+        The share of each row that is counted by its label instead of its probability: 1 gives the best
+        threshold on these rows.
     """
 
     observed_share: float = 0.0

@@ -7,17 +7,16 @@ The model of an iteration is a small quadratic program, solved by PIQP:
 
     min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
 
-It is solved in this form where there are fewer coefficients than cuts, or few of them: then no product
-of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is solved, over
-the multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way the result is a
-feasible vector of multipliers, from which follows a lower bound that holds however exactly the program was
-solved.
+It is solved in this form if there are fewer coefficients than cuts, or only few coefficients: no products of
+slopes are formed then, which matters if features differ in scale. Otherwise its dual is solved, over the
+multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Both give a feasible vector of
+multipliers, and from it a lower bound that holds even if the program was not solved exactly.
 
-So that a certificate holds with them, the rounding errors of scores, slopes and risks are bounded. With u the
+The certificate includes bounds of the rounding errors of scores, slopes and risks. With u the
 unit roundoff, a sum of n products is off by at most n u times the sum of their absolute values, and with near
 certainty by less than 10 sqrt(n) u times it (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). The sums of
-absolute values are products with |A|: its column sums, taken once, bound the errors at any v, and tell
-whether they matter. Only if they do, the errors of single scores and slopes are bounded, by more products
+absolute values are products with |A|: its column sums, taken once, bound the errors at any v, and show
+whether they matter. Only in this case, the errors of single scores and slopes are bounded by further products
 with |A|.
 """
 
@@ -37,7 +36,7 @@ from ._line_search import Oracle, evaluate_risk
 UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 #: The largest number in a design: squares and their sums must not overflow.
 MAX_ELEMENT = 1e100
-#: Rounding errors of the risk below this share of the tolerance are not bounded any closer.
+#: Rounding errors of the risk below this share of the tolerance need no tighter bound.
 NEGLIGIBLE_SHARE = 0.01
 #: Iterations with a multiplier of 0 after which a cut is dropped.
 MAX_INACTIVE_ITER = 15
@@ -80,7 +79,7 @@ def relative_error(n_terms: int) -> float:
 
 
 class RoundingErrors:
-    """Bounds of rounding errors for one design; refuses a design whose squares would overflow.
+    """Bounds of rounding errors for one design; rejects a design whose squares would overflow.
 
     `slope_factor` multiplies the errors of slopes that are not computed from all rows.
     """
@@ -101,7 +100,7 @@ class RoundingErrors:
         if not np.isfinite(elements[row]):
             raise InvalidInputError(NOT_FINITE)
         raise InvalidInputError(
-            f"column {column} of the design holds {elements[row]:.3g} in row {row} (both counted from 0): "
+            f"column {column} of the design contains {elements[row]:.3g} in row {row} (both counted from 0): "
             f"numbers above {MAX_ELEMENT:g} overflow in the solver's products. Scale this feature, clip it, "
             "or remove the row."
         )
@@ -121,18 +120,18 @@ class RoundingErrors:
         return error * (1.0 + float(self.max_slopes @ np.abs(v)))
 
     def is_significant(self, v: FloatArray, tol: float) -> bool:
-        """Whether errors at v may exceed a small share of the tolerance, with slopes that are updated."""
+        """Whether errors at v, with updated slopes, may exceed a small share of the tolerance."""
         return not self.slope_factor * self.risk_error(v) <= NEGLIGIBLE_SHARE * tol
 
     def slope_error(self, coef: FloatArray) -> FloatArray:
-        """How far the slope of the cut with these coefficients can be off."""
+        """A bound of the error of the slope of the cut with these coefficients."""
         return self.row_sum_error * self.design.rmatvec(coef, absolute=True)
 
     def close_risk_error(self, oracle: Oracle, v: FloatArray, scores: FloatArray, risk: float) -> float:
         """An upper bound of the error of R at v, from the errors of single scores.
 
-        For a monotone R it is evaluated where all scores are worse by their errors, so that a row far on the
-        right side does not count however large its score is.
+        For a monotone R, all scores are made worse by their errors, so that rows far on the right side have
+        no effect, however large their scores are.
         """
         errors = self.score_error * self.design.matvec(v, absolute=True)
         direction = getattr(oracle, "direction", None)
@@ -146,10 +145,10 @@ class RoundingErrors:
 
 
 class Bundle:
-    """Cuts with their Gram matrix, in arrays that grow and whose slots are used again; the first is R >= 0.
+    """Cuts with their Gram matrix, in growing arrays with slots that are reused; the first is R >= 0.
 
-    `multipliers` are those of the last problem that was solved, by slot. `slope_errors` are bounds of the
-    slopes' rounding errors, None as long as one bound serves for all of them.
+    `multipliers` are the solution of the last problem, by slot. `slope_errors` are bounds of the
+    slopes' rounding errors, None if one bound is used for all of them.
     """
 
     def __init__(self, rounding: RoundingErrors, bounded: NDArray[np.intp], capacity: int = 64) -> None:
@@ -171,7 +170,7 @@ class Bundle:
         return int(self.in_use.sum())
 
     def restart(self) -> None:
-        """Drop all cuts but the first, and keep the slope errors of those to come."""
+        """Drop all cuts but the first, and keep the slope errors of later cuts."""
         self.in_use[1:] = False
         self.slope_errors = np.zeros_like(self.slopes)
 
@@ -199,8 +198,8 @@ class Bundle:
 
         Returns the minimizer and a lower bound on the minimum: for any multipliers x of the cuts the
         least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
-        it is cut off at the bounds. Rounding errors are subtracted from it. `tol` is the accuracy that
-        the minimum of the risk is wanted with, in units of the risk.
+        it is cut off at the bounds. Rounding errors are subtracted from it. `tol` is the required accuracy of
+        the minimum, in units of the risk.
         """
         slots, slopes = np.flatnonzero(self.in_use), self.slopes[: self.n_slots]
         offsets = self.offsets[slots]
@@ -258,7 +257,7 @@ class Bundle:
         return np.asarray(result.x[:m])
 
     def _bound_error(self, slots: NDArray[np.intp], x: FloatArray, v: FloatArray, v0: FloatArray) -> float:
-        """How far the lower bound can be off: by the slopes' errors, and by those of its own sums."""
+        """A bound of the error of the lower bound, from the errors of the slopes and of its own sums."""
         total = float(x.sum())
         if self.slope_errors is None:
             sizes = total * self.rounding.max_slopes

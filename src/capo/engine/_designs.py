@@ -1,4 +1,4 @@
-"""Designs: what scores are made of, and the only place that tells dense, sparse and chunked data apart.
+"""Designs: matrices that compute scores; the only module that distinguishes dense, sparse and chunked data.
 
 A design returns two products, in float64 whatever its storage: the scores ``A v`` of a
 coefficient vector, and ``A' c`` for one number per row.
@@ -20,12 +20,12 @@ from .._accel.threads import VectorPool, map_in_threads
 from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError, check_positive
 
-#: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
+#: Number of values that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
-#: Numbers of a vector that a thread takes at a time.
+#: Number of values of a vector per task of a thread.
 VECTOR_BLOCK = 2**18
 NOT_FINITE = (
-    "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale features that "
+    "the design or the oracle returned NaN or infinity: remove or impute such rows, and scale features that "
     "overflow."
 )
 
@@ -34,8 +34,8 @@ NOT_FINITE = (
 class Design(Protocol):
     """A real matrix A of shape (n_rows, n_coefficients), accessed only through ``A v`` and ``A' c``.
 
-    Any object with these three members is a design, a `scipy.sparse.linalg.LinearOperator` included.
-    `as_design` makes one from an array or a sparse matrix.
+    Any object with these three members is a design, such as a `scipy.sparse.linalg.LinearOperator`.
+    `as_design` converts arrays and sparse matrices.
 
     Examples
     --------
@@ -63,9 +63,9 @@ class Design(Protocol):
 
 
 class BoundedDesign(ABC):
-    """Base of the designs of capo, with products of some rows of A and of its absolute values.
+    """Base class of capo's designs, with products of some rows of A and of its absolute values.
 
-    The latter bound the other products' rounding errors.
+    Products of absolute values bound the rounding errors of the other products.
     """
 
     shape: tuple[int, int]
@@ -95,7 +95,7 @@ def iter_row_slices(
 
 
 def _join_rows(n_rows: int, products: Iterable[tuple[slice, FloatArray]]) -> FloatArray:
-    """One number per row, from those of blocks of rows."""
+    """Concatenate the numbers of blocks of rows."""
     out = np.empty(n_rows)
     for rows, product in products:
         out[rows] = product
@@ -103,14 +103,14 @@ def _join_rows(n_rows: int, products: Iterable[tuple[slice, FloatArray]]) -> Flo
 
 
 def _sum_products(n_columns: int, products: Iterable[FloatArray]) -> FloatArray:
-    """The sum of vectors of the number of columns, in their order."""
+    """Add vectors with one number per column, in their order."""
     out = np.zeros(n_columns)
     for product in products:
         out += product
     return out
 
 
-#: Numbers of a task of a thread. The tasks do not depend on the number of threads, nor do their sums.
+#: Number of values per task of a thread. Tasks and sums do not depend on the number of threads.
 TASK_SIZE = 2**21
 #: Steps of the kernels for each number in a fit of some thirty iterations.
 STEPS_PER_NUMBER = 32
@@ -119,10 +119,9 @@ STEPS_PER_NUMBER = 32
 class DenseDesign(BoundedDesign):
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
-    Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
-    gaps) are converted some rows at a time; compiled products need no copy of float32. Large arrays are
-    divided among threads, with `numpy.dot`: the operator ``@`` keeps the interpreter's lock in a product of
-    a vector and a matrix.
+    Arrays that BLAS cannot use directly (float32, which is summed in float64; views with gaps) are converted
+    some rows at a time; compiled products need no copy of float32. Large arrays are divided among threads,
+    with `numpy.dot`: the operator ``@`` keeps the interpreter's lock in a product of a vector and a matrix.
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
@@ -180,9 +179,9 @@ class DenseDesign(BoundedDesign):
         return _sum_products(n_columns, map_in_threads(multiply, tasks))
 
     def _iter_blocks(self, task: slice, absolute: bool) -> Iterator[tuple[slice, FloatArray]]:
-        """The rows of a task in float64, or their absolute values: as they are, or copies of some at a time.
+        """The rows of a task in float64, or their absolute values: a view, or copies of some rows at a time.
 
-        The copies are in one array that is used again and stays in the cache.
+        The copies share one array, which stays in the cache.
         """
         if self._whole and not absolute:
             yield task, np.asarray(self.X[task], dtype=np.float64)
@@ -196,7 +195,7 @@ class DenseDesign(BoundedDesign):
 
 
 class SparseDesign(BoundedDesign):
-    """A sparse matrix or array; anything but CSR is converted to it once.
+    """A sparse matrix or array; other formats than CSR are converted once.
 
     float64 is multiplied as a whole. float32 is summed in float64, some rows at a time, on
     views of the three arrays, so that no second copy of the values ever exists.
@@ -219,7 +218,7 @@ class SparseDesign(BoundedDesign):
         return np.asarray(self.X[rows].T @ values, dtype=np.float64)
 
     def _iter_blocks(self, absolute: bool) -> Iterator[tuple[slice, Any]]:
-        """All rows, or some at a time where a copy is made: of float32 and of absolute values."""
+        """All rows, or some at a time if they are copied: for float32 and for absolute values."""
         if self.X.dtype == np.float64 and not absolute:
             yield slice(0, self.shape[0]), self.X
             return
@@ -234,7 +233,7 @@ class SparseDesign(BoundedDesign):
 
 
 class ChunkedDesign(BoundedDesign):
-    """Blocks of rows that are read or generated anew for each product; it holds one block at a time.
+    """Blocks of rows that are read or generated for each product; only one block at a time is in memory.
 
     Parameters
     ----------
@@ -286,8 +285,8 @@ class ChunkedDesign(BoundedDesign):
 class IdentityDesign(BoundedDesign):
     """The identity matrix: the scores are the coefficients.
 
-    For an oracle that is a function of v and has the products with A inside, such as one whose rows are on
-    other machines. The `coef` of its cuts are then the slopes ``A' c``.
+    For an oracle that is a function of v and computes the products with A itself, for example on other
+    machines. The `coef` of its cuts are then the slopes ``A' c``.
 
     Parameters
     ----------
@@ -321,7 +320,7 @@ class IdentityDesign(BoundedDesign):
         return np.abs(coef) + self.slope_sizes if absolute else coef.copy()
 
 
-#: Products that an estimate of the absolute values takes.
+#: Number of products for an estimate of the absolute values.
 N_SIGN_PRODUCTS = 3
 
 
@@ -417,7 +416,7 @@ class OnesColumn(BoundedDesign):
 
 
 class AugmentedDesign(BoundedDesign):
-    """Designs side by side, each times a number; none of them is copied."""
+    """Designs side by side, each multiplied by a number, without copies."""
 
     def __init__(self, parts: Sequence[BoundedDesign], factors: Sequence[float]) -> None:
         n_rows = [part.shape[0] for part in parts]
@@ -458,8 +457,8 @@ def as_design(X: Any) -> BoundedDesign:
     Returns
     -------
     BoundedDesign
-        capo's own designs are returned as they are. The products of any other object with `shape`,
-        `matvec` and `rmatvec` are checked each time they are taken.
+        capo's own designs are returned unchanged. The products of any other object with `shape`,
+        `matvec` and `rmatvec` are checked each time.
 
     Examples
     --------
@@ -504,7 +503,7 @@ def augment(
     auxiliary : ndarray of shape (n_rows, n_auxiliaries), optional
         Columns that come before the features.
     B : float, default=1.0
-        Regularization strength of the auxiliaries' coefficients relative to that of the features'.
+        Regularization strength of the coefficients of the auxiliaries relative to the features.
     bias : float or None, default=1.0
         The number in the last, constant column; None for no such column.
 

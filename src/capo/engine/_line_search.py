@@ -25,9 +25,9 @@ from ._designs import NOT_FINITE, iter_row_slices
 
 Result = TypeVar("Result")
 
-#: Vectors of up to this length are not divided.
+#: Largest length of vectors that are not divided into blocks.
 MAX_UNDIVIDED = 2**18
-#: Numbers of a block.
+#: Number of values per block.
 BLOCK_LENGTH = 2**16
 
 
@@ -94,7 +94,7 @@ class Cut:
 
 
 def cut_error(cut: Cut) -> float:
-    """How far R may lie above a cut, which may be an object of a user without `error`."""
+    """A bound of R minus the cut; 0 for users' cuts without `error`."""
     return float(getattr(cut, "error", 0.0))
 
 
@@ -103,7 +103,7 @@ Oracle = Callable[[FloatArray], Cut]
 
 A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
 contains it. An oracle may have an attribute `direction`: +1 for rows whose higher scores cannot raise R, -1
-for rows whose lower scores cannot. It makes the bound of rounding errors closer. It may also have a method
+for rows whose lower scores cannot. It makes the bound of rounding errors tighter. It may also have a method
 `within(error)`, which returns a faster oracle whose cuts lie below R by at most `error`. The oracles of
 measures have both.
 """
@@ -112,7 +112,7 @@ measures have both.
 def evaluate_risk(
     oracle: Oracle, scores: FloatArray, direction: FloatArray | None = None
 ) -> tuple[float, Cut, float]:
-    """R at these scores, at least 0, the cut that gives it, and its slope along a direction."""
+    """R at these scores, at least 0, its cut, and its slope along a direction."""
     cut = oracle(scores)
     # Not by isinstance, which takes as long as the search of a small problem.
     if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
@@ -133,7 +133,7 @@ def evaluate_risk(
     return 0.0, Cut(np.zeros_like(scores), 0.0, max(risk + cut_error(cut), 0.0)), 0.0
 
 
-#: Limit on the evaluations of one search.
+#: Largest number of evaluations of one search.
 MAX_EVALUATIONS = 6
 #: While phi still falls at t, the next t is this many times larger.
 STEP_EXPANSION = 3.0

@@ -35,7 +35,7 @@ from ._bundle import Bundle, RoundingErrors
 from ._designs import NOT_FINITE, BoundedDesign, as_design
 from ._line_search import Cut, Oracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
 
-#: How far the dual value may exceed the primal one by rounding, in units of max(C, primal).
+#: Largest excess of the dual over the primal value by rounding, in units of max(C, primal).
 MAX_ROUNDING_ERROR = 1e-9
 
 
@@ -51,8 +51,8 @@ class Status(Enum):
     STALLED
         The gap stopped falling above ``C * tol``, because of rounding errors.
     INCONSISTENT
-        The lower bound exceeds the value that was reached, so that the certificate proves nothing: a cut
-        of the oracle is no lower bound on R, or `rmatvec` is not the transpose of `matvec`.
+        The lower bound exceeds the value that was reached, so that the certificate proves nothing: a cut of
+        the oracle is not a lower bound on R, or `rmatvec` is not the transpose of `matvec`.
     STOPPED
         The callback returned a true value.
     INTERRUPTED
@@ -68,7 +68,7 @@ class Status(Enum):
     OPTIMAL = "the gap is within the tolerance"
     MAX_ITER = "the limit on iterations was reached before the tolerance"
     STALLED = "rounding errors keep the gap above the tolerance"
-    INCONSISTENT = "the lower bound exceeds the value that was reached, so that it proves nothing"
+    INCONSISTENT = "the lower bound exceeds the value that was reached, so that it is not valid"
     STOPPED = "stopped by the callback"
     INTERRUPTED = "interrupted from the keyboard"
 
@@ -109,9 +109,9 @@ class Iteration:
 class Solution:
     """A minimizer of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
 
-    `primal` is J(v), computed anew at `v` and rounded up by a bound of its rounding error; `dual` is a lower
-    bound of the minimum of J, rounded down likewise. So
-    ``J(v) - min J <= gap``, whatever the status (other than INCONSISTENT).
+    `primal` is J(v), recomputed at `v` and rounded up by a bound of its rounding error; `dual` is a lower
+    bound of the minimum of J, rounded down in the same way. So ``J(v) - min J <= gap``, whatever the status
+    (other than INCONSISTENT).
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Solution:
         )
 
 
-#: Slopes in a row that are computed from the one before.
+#: Largest number of consecutive slopes that are computed from the previous one.
 MAX_UPDATES = 16
 #: Factor of the rounding error of the last of them: each adds a product with the difference of two cuts.
 UPDATE_ERROR_FACTOR = 2.0 * MAX_UPDATES + 2.0
@@ -183,7 +183,7 @@ UPDATE_ERROR_FACTOR = 2.0 * MAX_UPDATES + 2.0
 MAX_CHANGED_SHARE = 0.25
 #: A product with fewer numbers is cheaper than a comparison of cuts.
 MIN_SIZE = 2**17
-#: Rows that are compared to decide whether to compare all.
+#: Number of rows to compare to decide whether to compare all.
 N_SAMPLED = 512
 #: All rows are compared if the share among these is at most this many times as large.
 SAMPLE_TOLERANCE = 1.3
@@ -202,7 +202,7 @@ class SlopeUpdates:
         self.slope: FloatArray
 
     def stop(self) -> None:
-        """From now on compute all slopes from all rows."""
+        """Switch to computing all slopes from all rows."""
         self.enabled, self.error_factor, self.coef = False, 1.0, None
 
     def __call__(self, coef: FloatArray) -> FloatArray:
@@ -244,9 +244,9 @@ MIN_STEP = 1e-3
 MAX_STALLED_ITER = 50
 #: Progress below this share of the gap counts as none.
 MIN_PROGRESS = 1e-6
-#: How far R may lie above a cut of an oracle that allows for it, as a share of the tolerance ...
+#: Largest error of cuts of an oracle that supports errors, as a share of the tolerance ...
 CUT_ERROR_SHARE = 0.01
-#: ... and above the first one, which is found before the tolerance is known.
+#: ... and of the first cut, which is computed before the tolerance is known.
 FIRST_CUT_ERROR = 1e-6
 #: With a larger C, squares of multipliers overflow.
 MAX_C = 1e100
@@ -268,7 +268,7 @@ class CuttingPlane:
     ``R(t) >= loss - coef @ t`` for all other scores t. ``-coef`` is a subgradient of R at s.
 
     An iteration takes one product with A and about three calls of the oracle. The solver keeps its cuts and
-    its best point, so that a sequence of increasing C's costs at most about twice as much as the most
+    its best point, so that a sequence of increasing values of C costs at most about twice as much as the most
     expensive single fit.
 
     Parameters
@@ -307,7 +307,7 @@ class CuttingPlane:
 
     Examples
     --------
-    The mean absolute error, which capo has no measure for:
+    The mean absolute error, for which capo has no measure:
 
     >>> import numpy as np
     >>> from capo.engine import CuttingPlane
@@ -351,7 +351,7 @@ class CuttingPlane:
         self._work = {"n_oracle_calls": 0, "n_matvecs": 0, "n_rmatvecs": 0}
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
-        # An oracle that is faster if its cuts may lie below R by an error, where there is one.
+        # A faster oracle whose cuts may lie below R by an error, if there is one.
         self._within: Callable[[float], Oracle] = getattr(oracle, "within", lambda error: oracle)
         self._search = self._within(FIRST_CUT_ERROR)
         with single_threaded_blas:
@@ -380,7 +380,7 @@ class CuttingPlane:
     def solve(
         self, C: float, tol: float = 1e-3, max_iter: int = 10_000, callback: Callback | None = None
     ) -> Solution:
-        """Minimize J for one C, from the best point and with the cuts of the C's before.
+        """Minimize J for one C, starting from the best point and the cuts of previous values of C.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class CuttingPlane:
             The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the solver.
         """
         C, tol = check_C(C), check_positive(tol, "tol")
-        # What overflows all the same is reported by the status, or raised as an error.
+        # Remaining overflows are reported by the status, or raised as an error.
         with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
             self._search = self._within(CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
@@ -407,20 +407,20 @@ class CuttingPlane:
     def solve_path(
         self, Cs: ArrayLike, tol: float = 1e-3, max_iter: int = 10_000, callback: Callback | None = None
     ) -> list[Solution]:
-        """Minimize J for many C's, from small to large.
+        """Minimize J for many values of C, in increasing order.
 
         Parameters
         ----------
         Cs : array-like
             The values of C, in any order.
         tol, max_iter, callback
-            As in `solve`; the limit on iterations is that of each C.
+            As in `solve`; the limit on iterations applies to each C.
 
         Returns
         -------
         list of Solution
-            One for each C, in the order given. After Ctrl-C, or after a callback stopped the solver, the C's
-            not yet reached get the best point so far with its gap, and the same status.
+            One for each C, in the order of `Cs`. After Ctrl-C, or after a callback stopped the solver, the
+            remaining values of C get the best point so far with its gap, and the same status.
         """
         values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
         if values.ndim != 1 or values.size == 0:
@@ -444,7 +444,7 @@ class CuttingPlane:
             while status is None:
                 target, bound = self._bundle.solve(C, self.v0, tol)
                 if self._bundle.slope_errors is None and self._rounding.is_significant(target, tol):
-                    # One bound of rounding errors for all slopes is too loose: bound each of them.
+                    # A common bound of the rounding errors of all slopes is too loose: bound each of them.
                     self._bundle.restart()
                     self._slopes.stop()
                     self._rounding.slope_factor = self._slopes.error_factor
@@ -479,7 +479,7 @@ class CuttingPlane:
         u : ndarray of shape (n_rows,)
             The cuts' `coef`, weighted by their multipliers.
         beta : float
-            The cuts' `loss`, weighted likewise, so that ``C R(A v) >= beta - u @ (A v)`` for all v. With
+            The cuts' `loss` with the same weights, so that ``C R(A v) >= beta - u @ (A v)`` for all v. With
             v0 = 0, ``beta - 1/2 ||A'u||^2`` is a lower bound on J, for this A and for any other matrix
             with the same rows.
         """
@@ -495,7 +495,7 @@ class CuttingPlane:
     def _stopping_status(
         self, C: float, tol: float, dual: float, max_iter: int, history: Sequence[Iteration]
     ) -> Status | None:
-        """Whether to stop; the certificate is checked on scores computed anew, with their errors."""
+        """Whether to stop; the certificate is checked on recomputed scores, with their errors."""
         if self.objective(C) - dual <= C * tol:
             self._recompute(tol)
             if self._upper_bound(C) - dual <= C * tol:
@@ -509,7 +509,7 @@ class CuttingPlane:
         return None
 
     def _search_ray(self, C: float) -> None:
-        """After a smaller C: search the ray from v0 = 0 through the best point, which needs no product."""
+        """After a smaller C: search the ray from v0 = 0 through the best point, without a product."""
         before, self._last_C = self._last_C, C
         if before is None or not 0 < before < C or self.v0.any() or not self.v.any():
             return

@@ -1,4 +1,4 @@
-"""The classifiers that a user imports, and the base classes that they share."""
+"""The public classifiers and their base classes."""
 
 from ._adapted import AdaptationParameters, BaseAdaptedClassifier
 from ._base import (

@@ -1,4 +1,4 @@
-"""The base of classifiers that adapt auxiliaries: parameters, the way of `fit`, and predictions."""
+"""The base class of classifiers that adapt auxiliaries: parameters, `fit` and predictions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class AdaptationParameters:
 class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator):
     """A classifier that combines auxiliaries and adapts them to a measure.
 
-    What differs between two classes, many classes and label matrices is in its task. For two classes, all
+    Its task contains what differs between two classes, many classes and label matrices. For two classes, all
     scores, thresholds and out-of-fold values are about the positive class, `pos_label_`. Only
     `decision_function` and `predict_proba` follow the order of `classes_`, which is sorted.
     """
@@ -121,7 +121,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
     oof_positive_: NDArray[np.bool_]
     #: The fold of each training row, -1 for a row that was never held out.
     oof_fold_: IntArray | None = None
-    #: The weights of the training rows, if they had any.
+    #: The weights of the training rows, if any.
     sample_weight_: FloatArray | None = None
     #: Fingerprints of the training rows, for two classes.
     seen_rows_: SeenRows | None = None
@@ -129,12 +129,12 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
     population_: Population | None = None
     #: The prices that the model was trained with, if there were any.
     prices_: PriceTerms | None = None
-    #: What the out-of-fold predictions save, if the model was trained with prices.
+    #: The savings of the out-of-fold predictions, if the model was trained with prices.
     savings_: Savings | None = None
 
     @property
     def task_(self) -> Task:
-        """What is particular to the kind of target."""
+        """The part that depends on the kind of target."""
         return TASKS[self.target_type_]
 
     @property
@@ -156,7 +156,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
 
     @property
     def answers_(self) -> NDArray[Any]:
-        """What `predict` can return: the labels, and what stands for no label if some rows may get none."""
+        """The possible return values of `predict`: the labels, and the abstain label if there is one."""
         asks = self.prices_ is not None and self.prices_.asks and self.guarantee_ is None
         decision = RowPrices.from_values(0, cost_ask=0.0) if asks else self.decision_
         return np.asarray(decision.answers(self.label_pair))
@@ -183,7 +183,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         return super().set_params(**params)
 
     def _slots(self) -> list[tuple[str, Any]]:
-        """The auxiliaries that are parameters: all but sets of them; none if `fit` would refuse them."""
+        """The auxiliaries with parameters, without names of sets; empty if `fit` would reject them."""
         try:
             pairs = self._named_auxiliaries()
         except InvalidInputError:
@@ -387,7 +387,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         return self
 
     def _warn_of_seen_labels(self, positive: BoolArray, outputs: FloatArray) -> None:
-        """Warn of score columns that are better than scores of rows that a model has not seen can be."""
+        """Warn about score columns that are too good for rows that their model has not seen."""
         if not self.score_columns or self.target_type_ != "binary":
             return
         areas = {
@@ -456,7 +456,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
 
     @contextmanager
     def _name_errors(self, name: str, X: Any) -> Iterator[None]:
-        """Raise errors of an auxiliary with its name."""
+        """Add the name of an auxiliary to its errors."""
         try:
             yield
         except Exception as error:
@@ -552,7 +552,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         return probabilities[:, ::-1] if self._is_reversed else probabilities
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return what `predict` decides by.
+        """Return the values on which `predict` bases its decisions.
 
         For two classes, the log-odds of ``classes_[1]`` minus those at the threshold: above 0 is
         ``classes_[1]``. That is the positive class unless `pos_label` is the smaller label; see
@@ -586,7 +586,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         scores, decision = self._scores(X), self.row_decision(X) if decision is None else decision
         if decision.abstain_label is not None and measure.at_threshold() is not None:
             raise InvalidInputError(
-                f"this model gives no label to some rows, and {measure.label} needs one for each: see "
+                f"this model does not label all rows, and {measure.label} needs one for each: see "
                 "guarantee_ for what the labels promise, or score the model without the guarantee."
             )
         labels = self._check_y(scores, y) if self.target_type_ == "multiclass" else y
@@ -631,7 +631,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         return np.asarray(self.row_decision(X).margins(self.log_odds(X)))
 
     def as_probability(self, decision: FloatArray) -> FloatArray:
-        """Return values of `positive_decision` as probabilities of the positive class."""
+        """Convert values of `positive_decision` to probabilities of the positive class."""
         self._check_two_classes()
         if (found := self.guarantee_) is not None and found.segments:
             raise InvalidInputError(
@@ -661,7 +661,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         message: str = "this is for a model of two classes, and this model has more classes or several "
         "labels: use decision_function or predict_proba.",
     ) -> None:
-        """Raise an error where there is no positive class."""
+        """Raise an error if there is no positive class."""
         check_is_fitted(self, "auxiliaries_")
         if self.target_type_ != "binary":
             raise InvalidInputError(message)

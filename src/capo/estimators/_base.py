@@ -1,4 +1,4 @@
-"""What all classifiers have in common: validation, progress, a failed fit that leaves the old model."""
+"""The base of all classifiers: validation, progress, and keeping the old model if a fit fails."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def reject_operator(X: Any, estimator: Any) -> None:
 
 
 def check_frame(X: Any) -> Any:
-    """Return X, a table of pyarrow as a data frame; refuse complex numbers, and a query without its rows."""
+    """Return X, converting a pyarrow table to a data frame; reject complex numbers and lazy frames."""
     types = list(X.dtypes) if hasattr(X, "iloc") and X.ndim == 2 else [getattr(X, "dtype", None)]
     if any(getattr(each, "kind", "") == "c" for each in types):
         raise InvalidInputError(
@@ -98,12 +98,12 @@ def reject_confidence(measure: Any, estimator: Any) -> None:
 
 
 def reject_row_prices(measure: Measure) -> None:
-    """Raise an error if the measure has prices of each row, which do not follow the rows into parts."""
+    """Raise an error if the measure has prices of each row, which cannot be split with the rows."""
     if isinstance(measure, Cost) and measure.per_row:
         raise InvalidInputError(
-            f"{' and '.join(measure.per_row)} of single rows cannot be used with rows that are split into "
-            "folds or partitions: pass the prices to the fit of CAPOClassifier('cost') instead, or use "
-            "'accuracy' with the costs as sample_weight."
+            f"{' and '.join(measure.per_row)} of single rows cannot be split into folds or partitions: pass "
+            "the prices to the fit of CAPOClassifier('cost') instead, or use 'accuracy' with the costs as "
+            "sample_weight."
         )
 
 
@@ -251,7 +251,7 @@ class WeightedClassifier(BinaryClassifier, ABC):
 
     @abstractmethod
     def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
-        """Learn from the rows with a weight: their positions, features, classes and weights."""
+        """Learn from the rows with a positive weight: their positions, features, classes and weights."""
 
 
 logger = logging.getLogger("capo")
@@ -277,7 +277,7 @@ class ProgressLogger:
         self._models: Any = None
 
     def _end_task(self, parent: Any, name: object, **metadata: object) -> bool:
-        """Tell the callbacks that a task has ended; True if one of them asks to stop."""
+        """Notify the callbacks that a task has ended; True if one of them requests a stop."""
         task = parent.subcontext(task_name=str(name)).call_on_fit_task_begin(estimator=self.estimator)
         return bool(task.call_on_fit_task_end(estimator=self.estimator, metadata=metadata))
 

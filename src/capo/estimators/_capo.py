@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from ..engine import Solution
     from ..learning.combination import LinearCombination
 
-#: Parameters that some kinds of targets do not have, with the values that mean nothing else.
+#: Parameters that some kinds of targets do not support, with their default values.
 OPTIONAL_PARAMETERS = {"pos_label": None, "delta": "linear", "C": "auto", "threshold": "auto", "tol": 1e-3}
 #: Share of the training rows, or of their groups, that `fit` holds out if the measure has a confidence.
 CALIBRATION_SHARE = 0.3
-#: The confidence where none is given.
+#: The default confidence.
 DEFAULT_CONFIDENCE = 0.95
 #: The name of the old model among the auxiliaries.
 OLD_MODEL = "old"
 #: Warnings of rows that break a promise without an error.
 _DEPENDENT_ROWS = (
-    "{share} of the calibration rows are exact copies of others: copies are no independent draws, and the "
+    "{share} of the calibration rows are exact copies of others: copies are not independent draws, and the "
     "promise may not hold. Drop duplicated rows if new data will not contain them, or pass groups: a row and "
     "its copies are one group."
 )
@@ -78,16 +78,16 @@ class CAPOClassifier(BaseAdaptedClassifier):
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
 
-    That is for two classes. For y with more classes the auxiliaries' calibrated outputs are combined into
+    This is the model for two classes. For more classes, the auxiliaries' calibrated outputs are combined into
     probabilities by a multinomial logistic regression with one weight per auxiliary,
 
         log P(k | x) = sum_j w_j log p_jk(x) + c_k - log(normalizer),      w >= 0,
 
     and, where it lowers the log loss out of fold by more than one standard error, a regularized matrix that
-    corrects how the auxiliaries confuse classes (`stack_.correction`). A rule with a gain matrix G predicts
-    the class with the largest expected gain, ``argmax_k sum_j P(j | x) G[j, k]``. G is the one whose labels
-    of the training rows have the best expected value of the measure. It is used if its gain over the most
-    probable class, in folds that it has not seen, exceeds one standard error.
+    corrects confusions between classes (`stack_.correction`). A rule with a gain matrix G predicts the class
+    with the largest expected gain, ``argmax_k sum_j P(j | x) G[j, k]``. G is the one whose labels of the
+    training rows have the best expected value of the measure. It is used if its gain over the most probable
+    class, in folds that it has not seen, exceeds one standard error.
 
     For a label matrix, what is adapted depends on the average of the measure:
 
@@ -106,7 +106,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         (tp, fp, fn, tn). For many classes, a name from `capo.measures.multiclass.names()`, a measure made
         with `capo.measures.multiclass.get`, or a function of the confusion matrix; for a label matrix, a
         name from `capo.measures.multilabel.names()` or a measure made with `capo.measures.multilabel.get`.
-        For both, a measure of two classes stands for its mean over the classes or labels.
+        For both, the name of a measure of two classes means its average over the classes or labels.
         With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
         the rows are held out, and the threshold keeps the constraint on new rows with that confidence
         (`guarantee_`).
@@ -122,35 +122,34 @@ class CAPOClassifier(BaseAdaptedClassifier):
         `fit`, is used without training, and should not have seen these rows.
     pos_label : label, optional
         The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
-        `positive_decision` and the out-of-fold values are about this class. `classes_` is sorted all the
-        same, and `predict_proba` and `decision_function` follow its order, as scikit-learn requires: a
-        scorer such as "roc_auc" takes the larger label as positive.
+        `positive_decision` and the out-of-fold values are about this class. `classes_` is always sorted, and
+        `predict_proba` and `decision_function` follow its order, as scikit-learn requires: a scorer such as
+        "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
         Folds for cross-fitting and for the choice of C; 5 by default. An integer means stratified folds of
         shuffled rows, or of groups if `fit` is given ``groups``; those of a label matrix are stratified by
         the rarest label of each row, and not at all for a measure of all entries. Pass a splitter for any
-        other structure, such as `capo.TimeFolds`. Of two classes, rows that are never held out, as the first
-        ones of `TimeSeriesSplit`, train the auxiliaries only.
+        other structure, such as `capo.TimeFolds`. For two classes, rows that are never held out, such as the
+        first ones of `TimeSeriesSplit`, only train the auxiliaries.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
-        none, or a transformer of yours. It is trained on all rows and should not use y. Not for many classes;
+        none, or a transformer. It is trained on all rows and should not use y. Not for many classes;
         for a label matrix, used by averages over labels.
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for values from 0.01 to 100,
-        in larger steps with ``auxiliaries="fast"``. C = 0 is left for a gain that exceeds one and a half
-        standard errors and half the standard error of the value itself, that remains whichever fold is left
-        out, and that is found again without each fold, at most one in five excepted. Of the values of C
-        within one standard error of the best, the smallest is used. With fewer than 5 rows of a class per
-        fold, "auto" keeps C = 0, and so it does with more than 10 labels, or 200,000 entries for an average
-        over entries.
+        in larger steps with ``auxiliaries="fast"``. C > 0 is chosen only if the gain exceeds 1.5 standard
+        errors and half the standard error of the value itself, stays positive whichever fold is left out, and
+        is confirmed by at least four of five choices that leave out one fold. Of the values of C within one
+        standard error of the best, the smallest is used. With fewer than 5 rows of a class per fold, "auto"
+        keeps C = 0, and so it does with more than 10 labels, or 200,000 entries for an average over entries.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.
     tol : float, default=1e-3
         Accuracy of the solver: R is within `tol` of its best value.
     column_kinds : dict of str to str or dict, or FeatureSchema, optional
-        Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
+        Kinds of columns, where the inferred ones are wrong, such as ``{"title": "text"}``, as in
         `capo.tables.schema.infer_schema`; or the schema of all columns, as it returns it.
     text_encoder : object, optional
         Turns each column of free text into vectors, in place of the words that are used by default: an object
@@ -163,7 +162,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     n_jobs : int, optional
         Number of models trained in parallel, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds, and of every auxiliary and transformer that has none of its own. Pass an int for
+        Seed of the folds, and of all auxiliaries and transformers whose random_state is None. Pass an int for
         reproducible results.
     verbose : int, default=0
         1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to standard error
@@ -196,7 +195,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The out-of-fold value of the chosen model, and its standard deviation over folds; of a measure with a
         constraint, that of the labels, as `score` returns it.
     cv_results_ : dict of str to ndarray
-        All C's that were tried: "param_C", "test_score" (with a constraint, at the best threshold),
+        All values of C that were tried: "param_C", "test_score" (with a constraint, at the best threshold),
         "std_test_score", "gain" over the first C and its standard error "gain_std_error",
         "rank_test_score", "n_iter".
     primal_, dual_, gap_ : float
@@ -210,14 +209,14 @@ class CAPOClassifier(BaseAdaptedClassifier):
     delta_ : transformer or None
         Phi, trained.
     schema_ : capo.tables.schema.FeatureSchema
-        What each column of a data frame was taken for, and why; prints as a table.
+        The kind of each column of a data frame, and the reason; prints as a table.
     measure_ : Measure
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
         The `positive_decision` for each training row, from models that have not seen it; NaN for a row that
         was never held out. For a label matrix, the decision function.
     oof_thresholds_ : ndarray of shape (n_samples,)
-        What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
+        The out-of-fold threshold of each row, chosen without the row: `score_`
         is the measure of ``oof_decision_ - oof_thresholds_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
@@ -230,15 +229,15 @@ class CAPOClassifier(BaseAdaptedClassifier):
     population_ : capo.decisions.Population or None
         The population that the model was adjusted to by `for_population`.
     prices_ : capo.decisions.PriceTerms or None
-        Which prices `fit` was given. The parameters of `measure_` are then their means, and `threshold_` is
+        The prices passed to `fit`. The parameters of `measure_` are then their means, and `threshold_` is
         for rows whose prices are not known.
     savings_ : capo.decisions.Savings or None
-        What the out-of-fold predictions save in money, if `fit` was given prices.
+        The savings of the out-of-fold predictions, if prices were passed to `fit`.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
     auxiliary_scores_ : dict of str to capo.learning.path.CVScore
-        The out-of-fold value of each auxiliary by itself.
+        The out-of-fold value of each single auxiliary.
     n_positive_, n_negative_ : int
         Number of positive and of negative rows in the training table; rows of weight 0 do not count.
     timings_ : dict of str to float
@@ -264,8 +263,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         that of any labeling of these rows; `gap_` is their difference. The bound is infinite if none is
         known.
     is_exact_ : bool
-        Whether the best labeling is found for the measure of many classes; else the bound is that of a
-        relaxation.
+        Whether the rule is certified to be the best labeling for the measure of many classes; otherwise the
+        bound is that of a relaxation.
     rule_score_, most_probable_score_ : capo.learning.path.CVScore
         The out-of-fold values of the rule with the best expected value, and of the most probable class.
     log_loss_, calibration_error_ : float
@@ -360,20 +359,21 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The table. The default auxiliaries and delta take text, categories and missing values in
             a data frame, and missing values in an array; a sparse matrix must have none.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Two labels, of which the larger one is the positive class unless `pos_label` is given; or more; or
-            a label matrix of zeros and ones.
+            Labels of two or more classes, or a label matrix of zeros and ones. Of two classes, the larger
+            label is positive unless `pos_label` is set.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
-            gets an out-of-fold decision, but has no influence on the folds of the others. It does reach the
-            delta transformer and auxiliaries that take no weights: leave such rows out where that matters.
+            gets an out-of-fold decision, but has no influence on the folds of the others. The delta
+            transformer and auxiliaries that do not support weights use it, too; drop such rows if this
+            matters.
         cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
             Prices for the measure "cost": what a false positive and a false negative cost and what a true
-            positive is worth, as a number or one number per row. Each row then has the threshold that is
-            best in expectation at its prices, and `savings_` tells the result in money.
+            positive is worth, as a number or one number per row. Each row then has the threshold with the
+            best expected value at its prices, and `savings_` is the result in money.
         cost_ask : float or array-like of shape (n_samples,), optional
-            What it costs to ask for the label of a row, which then is the right one. `predict` returns "ask"
-            where that costs less than the label is expected to. All out-of-fold values but `savings_` are
-            those of labels for all rows.
+            The cost of asking for the correct label of a row. `predict` returns "ask" where asking costs less
+            than the expected loss of either label. All out-of-fold values except `savings_` refer to
+            predictions without asking.
         **params : dict
             ``groups``: rows of one group are held out together; with metadata routing, also what the
             auxiliaries and the splitter request.
@@ -510,10 +510,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
     ) -> NDArray[Any]:
         """Predict the label of each row, or the label matrix, by `decision_`.
 
-        Of two classes, a row is positive where its probability is above `threshold_`. With prices, it is
-        positive where calling it so is worth more in expectation than not, which is a threshold of its own,
-        and "ask" where asking for its label costs less than either label. With promises for segments, the
-        threshold is that of the row's segment, from a column of X.
+        Of two classes, a row is positive where its probability is above `threshold_`. With prices, each row
+        has its own threshold, above which predicting it positive has the higher expected value, and "ask" is
+        predicted where asking costs less than the expected loss of either label. With promises for segments,
+        the threshold is that of the row's segment, from a column of X.
 
         Parameters
         ----------
@@ -583,7 +583,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         random_state: int = 0,
         **prices: Any,
     ) -> decisions.Savings:
-        """Return what the predictions for labeled rows are worth in money, with a bootstrap interval.
+        """Return the savings of the predictions for labeled rows in money, with a bootstrap interval.
 
         Parameters
         ----------
@@ -649,7 +649,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         found = decisions.RowPrices.from_values(n_rows, **self.prices_.complete(prices, advice))
         if self.guarantee_ is not None:
             raise InvalidInputError(
-                "the guarantee of this model holds for its one threshold, not for those of the rows: leave "
+                "the guarantee of this model holds for one threshold, not for a threshold of each row: leave "
                 "the prices out, or use the model without a guarantee."
             )
         return found
@@ -695,7 +695,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Parameters
         ----------
         X : data frame, array or sparse matrix of shape (n_samples, n_features)
-            Calibration rows that nothing in this model has seen.
+            Calibration rows that were not used for this model in any way.
         y : array-like of shape (n_samples,)
             Their labels.
         *promises : str or capo.decisions.Constraint
@@ -715,7 +715,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             about a random row of a new group.
         segments : str, optional
             A column of X, which need not be a feature: all promises hold for each of its values, such as
-            every region, at once. Each segment has thresholds of its own. Where there are too few rows for a
+            every region, at once. Each segment has its own thresholds. Where there are too few rows for a
             promise, and for values that X does not have, no row gets the label in question. `predict` reads
             the column too.
         random_state : int, default=0
@@ -739,8 +739,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         precision >= 0.9 on new rows like the calibration rows, with 95% confidence: ...
         """
         self._check_two_classes(
-            "a guarantee is for a model of two classes and a measure of them, such as 'f1': to guarantee a "
-            "rate of one class or label, train a model of it against the rest."
+            "a guarantee needs a model of two classes and a measure of two classes, such as 'f1': for one "
+            "class or label of many, train a model of it against the rest."
         )
         if not (segments is None or isinstance(segments, str)):
             raise InvalidInputError(
@@ -761,7 +761,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return certified
 
     def _check_rows_are_new(self, X: Any, purpose: str) -> None:
-        """Raise an error if this model, or one that is a part of it, was trained on copies of the rows."""
+        """Raise an error if this model or one of its parts was trained on copies of the rows."""
         parts = (getattr(each, "estimator", each) for each in self.auxiliaries_.values())
         for seen in (self.seen_rows_, *(getattr(each, "seen_rows_", None) for each in parts)):
             n_copies = 0 if seen is None else seen.count_copies(X, max_share=0.0)
@@ -838,12 +838,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
         prevalence: float | None = None,
         random_state: int = 0,
     ) -> Self:
-        """Return this model adjusted to a population with another share of positives.
+        """Return a copy of this model, adjusted to another share of positives.
 
         The probabilities are those of the new population, and the threshold is the one with the best
         expected value of the measure there. The share of positives is estimated from unlabeled rows by
         maximum likelihood (the EM algorithm), assuming that each class looks as it did in training; if its
-        95% interval holds the share in training, nothing is changed.
+        95% interval contains the share in training, the model is not changed.
 
         Parameters
         ----------
@@ -877,8 +877,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         True
         """
         self._check_two_classes(
-            "a model can be adjusted to a population if it has two classes and a measure of them, such as "
-            "'f1'."
+            "for_population needs a model of two classes and a measure of two classes, such as 'f1'."
         )
         if self.guarantee_ is not None:
             raise InvalidInputError(
@@ -911,13 +910,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return adjusted
 
     def refit_on(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
-        """Return a model for the place of these labeled rows: this one beside models trained on them.
+        """Return a model that combines this one with models trained on labeled rows from a new place.
 
-        This model is used as it is, as a frozen auxiliary. The auxiliaries that it was trained with are
+        This model becomes a frozen auxiliary. The auxiliaries that it was trained with are
         trained on the new rows, and the stack weighs all of them, shrunk toward this model: with 50 rows the
         result is close to this model with another threshold, with 1,000 to models of the new rows. Weights,
-        calibration and threshold are learned from out-of-fold outputs. The same by hand, for a model of any
-        kind, is ``CAPOClassifier(measure, auxiliaries=[FrozenEstimator(old), "auto"])``.
+        calibration and threshold are learned from out-of-fold outputs. For any other classifier, use
+        ``CAPOClassifier(measure, auxiliaries=[FrozenEstimator(old), "auto"])``.
 
         Parameters
         ----------
@@ -981,7 +980,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
 
     def _make_refit(self) -> Self:
         """Return an unfitted classifier with these parameters, and this model as a frozen auxiliary."""
-        # What was frozen in this model is a part of it: it is not used twice.
+        # Frozen auxiliaries of this model are parts of it, and are not used twice.
         trained = [
             pair for pair in self._given_auxiliaries() if isinstance(pair[1], str) or not is_frozen(pair[1])
         ]
@@ -993,7 +992,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         # It is given tables that the new model has parsed, with texts as vectors if it encodes them.
         old.schema_, old.text_encoder = self.schema_.parsed.with_vectors(self.text_lengths_), None
         if self.guarantee_ is not None and self.guarantee_.segments:
-            # Their column is no part of these tables.
+            # Their column is not part of these tables.
             old.decision_ = decisions.Threshold(0.0, "where both labels are equally likely")
         params = {
             **self.get_params(deep=False),
@@ -1055,7 +1054,7 @@ def class_scores(model: CAPOClassifier) -> decisions.ClassScores:
 
 
 def current_shift(model: CAPOClassifier) -> float:
-    """What an earlier adjustment has added to the model's log-odds."""
+    """The constant that an earlier adjustment added to the model's log-odds."""
     return 0.0 if model.population_ is None else model.population_.log_odds_shift
 
 

@@ -29,7 +29,7 @@ from ._base import MeasureClassifier, ProgressLogger, atomic_fit, reject_confide
 MIN_TOL = 1e-8
 #: Limit on the numbers of a kernel's factor, in single precision, where `max_rank` is not given.
 MAX_FACTOR_SIZE = 2**27
-#: A gap of the whole kernel above this multiple of C * tol is reported in a warning.
+#: A warning is issued if the gap for the whole kernel exceeds this multiple of C * tol.
 MAX_GAP_RATIO = 2.0
 #: The factor's residual is computed exactly if its bound exceeds this share of C * tol.
 MAX_RESIDUAL_SHARE = 0.1
@@ -70,7 +70,7 @@ class SVMPerfClassifier(MeasureClassifier):
     degree, coef0 : float, default=3.0 and 0.0
         Of the polynomial kernel ``(gamma x'z + coef0) ** degree``.
     max_rank : int, optional
-        Rows that may span the kernel's space; None for as many as fit.
+        Largest number of rows that span the kernel's space; None for as many as fit in memory.
     tol : float, default=1e-3
         Accuracy: the fit ends when J is proven to be within ``C * tol`` of its minimum, that is
         when R could be better by at most `tol`. If all coefficients are still 0 then, so that all rows
@@ -83,7 +83,7 @@ class SVMPerfClassifier(MeasureClassifier):
         1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``; to the
         standard error if logging has not been set up.
     random_state : int, RandomState instance or None, default=None
-        Seed for the choice of the rows that span the kernel's space, where not all of them can. Pass an int
+        Seed for the choice of the rows that span the kernel's space, if not all rows do. Pass an int
         for reproducible results.
     callback : callable, optional
         Called after each iteration with a `capo.engine.Iteration`; a true return value ends the fit.
@@ -101,11 +101,11 @@ class SVMPerfClassifier(MeasureClassifier):
     intercept_ : ndarray of shape (1,)
         The optimized bias minus `threshold_`.
     threshold_ : float
-        Where the scores of the optimized solution are cut, chosen on the training rows. Measures of
-        the confusion matrix are optimized for a cut at 0, which is kept unless another has a better
-        value; with a constraint, among the cuts that keep it. For measures that fix the number of
-        positives (PRBEP, precision at k) it is the cut that predicts that many, and for measures
-        that only rank (ROC area, average precision) the one that predicts as many as there are.
+        The threshold on the scores of the solution, chosen on the training rows. Measures of the confusion
+        matrix are optimized for a threshold of 0, which is kept unless another one has a better value; with a
+        constraint, among those that keep it. For measures that fix the number of positives (PRBEP, precision
+        at k) it is the cut that predicts that many, and for measures that only rank (ROC area, average
+        precision) the one that predicts as many as there are.
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     primal_, dual_, gap_ : float
@@ -125,7 +125,7 @@ class SVMPerfClassifier(MeasureClassifier):
 
     See Also
     --------
-    svmperf_path : Solutions for many C's at about twice the cost of one fit at most.
+    svmperf_path : Solutions for many values of C at up to about twice the cost of one fit.
 
     References
     ----------
@@ -235,7 +235,7 @@ class SVMPerfClassifier(MeasureClassifier):
         return table, positive, weight, classes
 
     def _validate_design(self, X: Design, *, reset: bool) -> Design:
-        """Check a design: only its products are known, so there is its shape and nothing else to check."""
+        """Check a design, of which only the shape can be checked."""
         if self.kernel != "linear":
             raise InvalidInputError(
                 f"kernel={self.kernel!r} needs the rows of X, and X is a {type(X).__name__}, which gives "
@@ -390,7 +390,7 @@ def svmperf_path(
     sample_weight: ArrayLike | None = None,
     max_iter: int = 10_000,
 ) -> list[Solution]:
-    """Solutions for many C's, which share their cuts.
+    """Solutions for many values of C, which share their cuts.
 
     Parameters
     ----------

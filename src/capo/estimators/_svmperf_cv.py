@@ -44,9 +44,9 @@ SHARED = ("measure", "kernel", "degree", "coef0", "max_rank", "tol", "max_iter",
 class SVMPerfClassifierCV(MeasureClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
-    For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that a
-    path costs at most about twice as much as the most expensive single fit. The values are compared by the
-    measure on held-out rows; measures of labels use the threshold of 0 that they are trained for.
+    For each gamma, the values of C are solved in increasing order and share their cuts, so that a path costs
+    at most about twice as much as the most expensive single fit. The values are compared by the measure on
+    held-out rows; measures of labels use the threshold of 0 that they are trained for.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class SVMPerfClassifierCV(MeasureClassifier):
         As in `SVMPerfClassifier`; `tol` and `max_iter` are those of the final fit, cross-validation
         stops earlier.
     Cs : array-like, optional
-        The C's to try; 15 from 0.78 to 12,800 if not given, SVMperf's 2^-7 to 2^7.
+        The values of C to try; by default 15 from 0.78 to 12,800 (2^-7 to 2^7 for SVMperf).
     gammas : array-like, optional
         The values of gamma to try; a quarter to four times the default one if not given.
     extend_grid : bool, default=True
-        Whether the C's are continued past their ends, by up to 16 values, while the best is at one of them.
+        Whether to extend the grid of C by up to 16 values while the best value is at one of its ends.
     cv : int, splitter or iterable, default=5
         Folds; an integer means stratified folds of shuffled rows, or of groups if `fit` is given ``groups``.
     cv_rank : int, default=500

@@ -31,7 +31,7 @@ from ._graph import GraphBuilder, GraphTable, make_input_table
 from ._transformers import as_dense_array, convert_transformer
 from .onnx import COLUMN_KINDS, input_columns, parsed_inputs
 
-#: What the user can do about a part that has no converter.
+#: Remedy for a part without a converter.
 REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
 #: Rows on which an external converter is checked against its estimator.
 MAX_CHECKED_ROWS = 200
@@ -233,7 +233,7 @@ def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
             inputs.append(graph.op("Log", graph.op("Div", floored, sums)))
             total = graph.op("Add", total, graph.op("Mul", inputs[-1], weight))
     if stack.correction is not None:
-        # How the centered log-probabilities of all auxiliaries change the scores.
+        # The effect of the centered log-probabilities of all auxiliaries on the scores.
         means = [graph.op("ReduceMean", each, np.array([1]), keepdims=1) for each in inputs]
         centered = [graph.op("Sub", each, mean) for each, mean in zip(inputs, means, strict=True)]
         product = graph.op("MatMul", graph.op("Concat", *centered, axis=1), stack.correction[:-1])

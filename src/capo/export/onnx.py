@@ -114,7 +114,7 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     Raises
     ------
     InvalidInputError
-        If a column is missing, or its values cannot be converted without a doubt. The message names it.
+        If a column is missing, or its values cannot be converted unambiguously. The message names the column.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     missing = [name for name in is_text if name not in columns]
     if missing:
         raise InvalidInputError(
-            f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
+            f"the table lacks columns that the graph needs: {', '.join(map(repr, missing[:10]))}. It has "
             f"{', '.join(repr(str(column.name)) for column in list(columns.values())[:10])}."
         )
     return {name: _to_array(parse_series(kinds[name], columns[name]), is_text[name]) for name in is_text}
 
 
 def _read_signature(graph: Any) -> tuple[dict[str, bool], dict[str, ColumnKind]]:
-    """Which inputs of a graph are text, and the kind of each."""
+    """The inputs of a graph that are text, and the kind of each."""
     if hasattr(graph, "get_inputs"):  # an onnxruntime.InferenceSession
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map

@@ -20,7 +20,7 @@ from .._compat import BoolArray, FloatArray, NDArray
 from ..measures import AveragePrecision, Measure
 from ._targets import Targets
 
-#: Resamples, and their number for many rows: no more rows are evaluated in all.
+#: Number of resamples, its minimum for many rows, and the limit on the number of rows evaluated in total.
 N_RESAMPLES, MIN_RESAMPLES, MAX_EVALUATED_ROWS = 400, 100, 50_000_000
 #: The share of resamples outside each end of a 95% interval.
 TAIL = 0.025
@@ -71,7 +71,7 @@ class ScoreGroups:
     @classmethod
     def from_rows(cls, positive: BoolArray, scores: FloatArray) -> Self:
         """Groups of rows whose scores are in ascending order."""
-        # Rows of the rarer class are in bins of their own if there are not too many.
+        # Rows of the rarer class get separate bins if there are not too many.
         rare = scores[positive] if positive.mean() <= 0.5 else scores[~positive]
         ends, own = (
             each[np.linspace(0, len(each) - 1, N_BINS + 1).astype(np.intp)] for each in (scores, rare)
@@ -200,7 +200,7 @@ class Bootstrap:
         units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
         n_units = int(units.max()) + 1
         counts = np.ones(n_units) if counts is None else counts
-        # Each pseudo-row is a unit by itself, of the mean weight.
+        # Each pseudo-row is a separate unit with the mean weight.
         self._weights = RandomWeights(
             np.append(mass, np.full(len(rows), mass.sum() / n_units)),
             np.append(units, n_units + np.arange(len(rows))),

@@ -82,16 +82,16 @@ MAX_STORED_NUMBER = 1e100
 MULTIPLIER_GRID, N_PASSES = np.geomspace(0.05, 20.0, 25), 2
 #: Probabilities are kept this far from 0 and 1.
 PROBABILITY_EPS = 1e-12
-#: What every source has.
+#: Required keys of a source.
 SOURCE_KEYS = {"pos_label", "auxiliaries", "n_rows"}
-#: How differences of two sources are written.
+#: Descriptions of differences between two sources.
 SOURCE_TEXTS = {
     "n_rows": "of {} rows, not of {}",
     "target": "for the target {}, not for {}",
     "pos_label": "for the positive label {}, not for {}",
     "auxiliaries": "with the auxiliaries {}, not with {}",
 }
-#: What the values of a comparison with prices mean.
+#: The meaning of the values of a comparison with prices.
 PRICED_VALUES = (
     "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
     "the methods below it have the threshold of each row that follows from its prices"
@@ -156,10 +156,11 @@ class Comparison:
         auxiliaries or score columns and two classes also a logistic regression on columns and answers, and
         with score columns the best single score.
     note : str
-        What the values mean, if the measure does not depend on the methods' thresholds.
+        The meaning of the values, if the measure does not depend on the methods' thresholds.
     source : dict of str to object, optional
-        What was compared, to recognize a comparison of another model: "pos_label", "auxiliaries", "n_rows",
-        and if they are known the "target" column, the name of the "table" and its "sha256".
+        The data and auxiliaries of the comparison, to tell whether it belongs to a model: "pos_label",
+        "auxiliaries", "n_rows", and if they are known the "target" column, the name of the "table" and its
+        "sha256".
 
     Examples
     --------
@@ -208,7 +209,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Whether capo is better here than simpler methods, as text."""
+        """The verdict on capo and simpler methods, as text."""
         others = [each for each in self.methods if each.name != CAPO]
         others.sort(key=lambda each: -np.inf if np.isnan(each.mean) else each.mean, reverse=True)
         alternative = next((each for each in others if self._significant_sign(each.name) < 0), others[0])
@@ -233,7 +234,7 @@ class Comparison:
     def difference(
         self, model: CAPOClassifier, *, target: str = "", table: str = "", sha256: str = ""
     ) -> str:
-        """How the comparison differs from the training of a model, as text; "" if it is of the same.
+        """The difference between the comparison and the training of a model as text; "" if there is none.
 
         Parameters
         ----------
@@ -245,7 +246,7 @@ class Comparison:
         Returns
         -------
         str
-            Such as "for f1, not for mcc". A comparison without a source is known by its measure only.
+            Such as "for f1, not for mcc". A comparison without a source is only recognized by its measure.
         """
         if self.measure != model.measure_.label:
             return f"for {self.measure}, not for {model.measure_.label}"
@@ -470,7 +471,7 @@ def compare(
 
 
 def _describe_source(model: Any) -> dict[str, Any]:
-    """Return what a fitted model was trained on, as far as it tells."""
+    """Return what is known about the training data of a fitted model."""
     return {
         "pos_label": str(model.pos_label_) if model.target_type_ == "binary" else "",
         "auxiliaries": list(model.auxiliaries_),
@@ -533,7 +534,7 @@ def compare_on_fold(
     values = {name: truth.score(truth.measure, each, test.weight) for name, each in outputs.items()}
     timings, learner = model.timings_, _default_learner(model)
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
-    # The models of pairs of folds serve the evaluation of capo only.
+    # Models trained without pairs of folds are only used to evaluate capo.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     seconds = {
         DEFAULT_LEARNER: cross_fitted[learner] / (1 + model.n_splits_),

@@ -33,7 +33,7 @@ BEST_THRESHOLD = ", best threshold"
 MAX_SHOWN_CLASSES = 10
 #: Of more rows, resamples are drawn from groups of rows with similar scores.
 MAX_RESAMPLED_ROWS = 10_000
-#: Rows contradict a promise if what they show has at most this probability where the promise holds.
+#: Rows contradict a promise if the p-value of their test is at most this.
 SIGNIFICANCE_LEVEL = 0.05
 #: Cautions about rows that get no label, and about promises that cannot be tested.
 ASKED_ROWS = "{:,} rows that get no label count as predicted negative"
@@ -78,11 +78,11 @@ class PromiseTest:
     Attributes
     ----------
     constraint : capo.decisions.Constraint
-        What the model promises.
+        The promise of the model.
     confidence : float
         The probability that all promises of the model hold.
     n_failures, n_trials : int
-        The rows that count against it, and those that it is about. Of rows in groups, one of each group.
+        The rows that count against it, and the rows that it refers to. With groups, one row of each group.
     p_value : float
         The probability of as many failures or more where the promise just holds; with segments, times their
         number.
@@ -102,7 +102,7 @@ class PromiseTest:
         """Whether the rows contradict the promise, as text."""
         if not self.n_trials:
             trials = self.constraint.rate.failure_phrase.partition(" were")[0]
-            return f"these rows do not test it: there are no {trials}"
+            return f"these rows cannot test it: there are no {trials}"
         verb = "contradict" if self.p_value <= SIGNIFICANCE_LEVEL else "do not contradict"
         counts = f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase}"
         return f"these rows {verb} it: {counts} (p = {self.p_value:.2g})"
@@ -118,7 +118,7 @@ class PromiseTest:
 
 
 class ConfusionCounts(NamedTuple):
-    """The confusion matrix: numbers of rows, or sums of their weights if they have any."""
+    """The confusion matrix: numbers of rows, or sums of weights."""
 
     tp: float
     fp: float
@@ -174,7 +174,7 @@ class Evaluation:
     promises : tuple of PromiseTest
         Whether these rows contradict the promises of the model, if it has some.
     caution : str
-        What limits the trust in the values; empty if there is nothing.
+        A reason to doubt the values; empty if there is none.
     max_error : float
         The largest error of a value, if the rows were counted in bins of scores; 0 if all values are exact.
     classes : list of ClassRates
@@ -329,8 +329,8 @@ def evaluate(
     Parameters
     ----------
     measure : Measure, MulticlassMeasure, MultilabelMeasure or fitted CAPOClassifier
-        The measure to list first. A fitted model stands for its measure, its class names, its decision rule
-        and its guarantee, which is tested on the rows if they have no weights.
+        The measure to list first. A fitted model provides its measure, its class names, its decision rule and
+        its guarantee, which is tested if the rows have no weights.
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
         For two classes, which rows are positive; both classes must occur. For many classes the labels, for
         labels the label matrix.

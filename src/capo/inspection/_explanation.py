@@ -44,7 +44,7 @@ from ._targets import BinaryTargets, Targets, decide, negative_and_positive, tar
 MAX_COLUMNS = 1000
 #: Rows of which correlations are computed.
 MAX_CORRELATION_ROWS = 2000
-#: Different values of a column of categories that are told apart in correlations; all rarer ones are one.
+#: Number of categories distinguished in correlations; all rarer ones are merged.
 MAX_CATEGORIES = 30
 #: Names of columns of one group that are written out.
 MAX_JOINED_NAMES = 3
@@ -55,7 +55,7 @@ MISSING = "(missing)"
 BLOCK_ROWS = 20_000
 #: Numbers in this range are printed without digits after the point.
 MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
-#: What the rows are.
+#: Description of the rows.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
 #: Bootstrap resamples.
 N_RESAMPLES = 200
@@ -295,7 +295,7 @@ class ColumnEffect:
     columns : tuple of str
         The columns whose values are exchanged together; the values shown are those of the first.
     scale : str
-        What the output is, such as "probability of 'yes'".
+        A description of the output, such as "probability of 'yes'".
     points : list of EffectPoint
         In the order of the numbers, or the most frequent category first.
     """
@@ -315,14 +315,14 @@ class ColumnEffect:
 
 @dataclass(frozen=True)
 class ColumnImportance:
-    """What the measure loses if some columns are shuffled.
+    """The loss of the measure if some columns are shuffled.
 
     Attributes
     ----------
     columns : tuple of str
         The columns that are shuffled together.
     value : float
-        The measure as it is, minus the measure with the columns shuffled.
+        The measure on the original rows minus the measure with the columns shuffled.
     low, high : float
         The ends of the 95% interval.
     """
@@ -347,7 +347,7 @@ class Importance:
     measure : str
         The measure.
     value : float
-        The measure on the rows as they are.
+        The measure on the original rows.
     columns : list of ColumnImportance
         The columns, the most important first.
     effects : list of ColumnEffect
@@ -357,9 +357,9 @@ class Importance:
     n_repeats : int
         The number of times that each column was shuffled.
     rows : str
-        What the rows are: "given rows" or "out of fold".
+        A description of the rows: "given rows" or "out of fold".
     caution : str, default=""
-        What limits the trust in the intervals; empty if there is nothing.
+        A reason to doubt the intervals; empty if there is none.
     """
 
     measure: str
@@ -419,7 +419,7 @@ def importance(
 ) -> Importance:
     """Permutation importance of each column for the measure itself.
 
-    The importance of a column is the value of the measure on the rows as they are, minus its value after the
+    The importance of a column is the value of the measure on the original rows, minus its value after the
     column has been shuffled, so that its values belong to other rows. It says how much the predictions of
     this model depend on the column, not how well a model could do without it.
 
@@ -449,15 +449,15 @@ def importance(
         The group of each row, such as a patient. Rows of one group are drawn together in the bootstrap and
         held out together by `cv`.
     measure : str, Measure or callable, optional
-        Another measure than that of the model.
+        The measure to use instead of the model's.
     cv : int, splitter or iterable, optional
         Trains the model on the training rows of each fold and explains it on the held-out rows.
     columns : list, optional
         The names of the columns to explain, or their positions in an array; by default all.
     max_correlation : float or None, default=0.9
-        Columns with this correlation or more are shuffled together; None shuffles each by itself.
+        Columns with this correlation or more are shuffled together; None shuffles each separately.
     n_repeats : int, default=5
-        How often each column is shuffled.
+        Number of times to shuffle each column.
     max_rows : int or None, default=2000
         More rows than this are sampled at random, with 200 rows of each class if there are as many, and
         weighted accordingly; None uses all rows. With more than 50 columns fewer rows are used, so that at
@@ -557,7 +557,9 @@ def _make_parts(
     """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
     X, labels = rows.X, rows.y
     if len(labels) != X.shape[0]:
-        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
+        raise InvalidInputError(
+            f"X has {X.shape[0]:,} rows and y {len(labels):,}: the numbers must be equal."
+        )
     if cv is None:
         if hasattr(model, "fit"):
             check_is_fitted(model)
@@ -614,7 +616,7 @@ def sample_by_class(
 
 
 class _Pairs:
-    """Outputs of models for rows as they are, and with groups of columns from other rows.
+    """Outputs of models for the original rows, and with groups of columns from other rows.
 
     A row's donors are rows of the same part.
     """
@@ -638,7 +640,7 @@ class _Pairs:
         )
         #: The labels of the pairs.
         self.targets = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
-        #: The outputs of the rows as they are.
+        #: The outputs of the original rows.
         self.outputs = np.concatenate(
             [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
         )
@@ -759,7 +761,7 @@ def _make_bins(
 
 @dataclass(frozen=True)
 class Contribution:
-    """What columns add to the log-odds of a row.
+    """The contribution of columns to the log-odds of a row.
 
     Attributes
     ----------
@@ -841,7 +843,7 @@ def explain_rows(
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> list[RowExplanation]:
-    """Say what each column adds to the log-odds of single rows.
+    """Explain predictions of single rows by the contribution of each column to the log-odds.
 
     The changes are Shapley values, estimated by sampling. A walk starts at a row of the background and
     replaces its columns by those of the explained row, one after the other in a random order; the change of
@@ -864,7 +866,7 @@ def explain_rows(
         The names of the columns to explain, or their positions in an array; all others together are one
         contribution. By default all are explained.
     max_correlation : float or None, default=0.9
-        Columns with this correlation or more are replaced together; None replaces each by itself.
+        Columns with this correlation or more are replaced together; None replaces each separately.
     n_walks : int, default=128
         The number of walks, an even number. A row takes about `n_walks` times the number of columns
         predictions.
@@ -1002,7 +1004,7 @@ class WorstError:
     values : dict of str to str
         The values of the row, in short, by the names of their columns; empty if they are not known.
     loss : float, optional
-        What the error costs, if rows have prices.
+        The cost of the error, if rows have prices.
     """
 
     row: int
@@ -1029,7 +1031,7 @@ def worst_errors(
 ) -> list[WorstError]:
     """Find the rows that are farthest on the wrong side of the threshold, or whose errors cost the most.
 
-    They are worth a look: some have a wrong label, others show what the table does not tell.
+    They are worth inspecting: some have a wrong label, others show what information the table lacks.
 
     Parameters
     ----------
@@ -1047,7 +1049,7 @@ def worst_errors(
     first_row : int, default=1
         The number of the first row.
     losses : array-like of shape (n_samples,), optional
-        What the prediction of each row costs compared with the right one, such as
+        The cost of each row's prediction compared with the correct one, such as
         `capo.decisions.RowPrices.losses`. The errors are then the rows with a loss above 0, the largest
         first.
 
@@ -1068,7 +1070,7 @@ def worst_errors(
     [(16, {'0': '15'})]
     """
     if target_type(model) != "binary":
-        raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
+        raise InvalidInputError("worst_errors needs a model of two classes: this one has more.")
     if X is None and decision is None:
         raise InvalidInputError("X is None: pass the rows, or their decisions as decision=....")
     names = negative_and_positive(model)

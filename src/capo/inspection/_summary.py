@@ -22,7 +22,7 @@ from ._targets import target_type
 
 #: Features of the delta function, and classes or labels, that are named.
 MAX_NAMED_FEATURES, MAX_NAMED_CLASSES = 3, 8
-#: With fewer rows of the rarer of two classes the summary says how uncertain its values are.
+#: With fewer rows of the rarer class, the summary warns that its values are uncertain.
 MIN_BINARY_ROWS = 200
 #: Of many classes or labels, those with fewer rows are named as a caution.
 MIN_CLASS_ROWS = 10
@@ -52,7 +52,7 @@ class Summary:
     measure : str
         The heading of the values.
     lines : list of SummaryLine
-        Each auxiliary by itself, the prior, the best adapted model.
+        Each single auxiliary, the prior, the best adapted model.
     notes : dict of str to str
         Threshold, delta function, certificate and times.
     """
@@ -133,8 +133,8 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     is_trained = not all(is_frozen(each) for each in model.auxiliaries_.values())
     if threshold is None and is_trained and model.timings_.get("pairs of folds") == 0:
         notes["out of fold"] = (
-            "what is learned from auxiliaries was evaluated with auxiliaries that have seen the fold: where "
-            "there is little to learn, values can be about one standard error too high"
+            "the combination was evaluated with auxiliaries that have seen the fold: if there is little to "
+            "learn, values can be about one standard error too high"
         )
     return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)
 
@@ -204,7 +204,7 @@ def _describe_threshold(model: Any) -> str:
         return text if found.abstain_label is None else f"{text}; negative up to {up_to}"
     if found is None and abs(model.decision_.log_odds) > NO_ROW_CUT / 2:
         count = "no" if model.decision_.log_odds > 0 else "every"
-        return f"{count} row is predicted positive, since no threshold was sure to keep the constraint"
+        return f"{count} row is predicted positive, since no threshold was certain to keep the constraint"
     if found is not None and found.abstain_label is not None:
         text += f", negative up to {expit(found.lower_cut):.4g}"
     # A guarantee is about one threshold: the prices of the rows are not used then.
@@ -230,7 +230,7 @@ def _describe_constraint(model: Any, lines: list[SummaryLine]) -> dict[str, str]
             (model.oof_decision_ - model.oof_thresholds_)[rows],
             None if model.sample_weight_ is None else model.sample_weight_[rows],
         )
-        labels = f"the labels that are predicted out of fold have the value {value:.3f}"
+        labels = f"the out-of-fold labels have the value {value:.3f}"
     notes = {"values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; {labels}"}
     if any(line.std >= measure.max_std for line in lines):
         notes["std"] = (

@@ -1,4 +1,4 @@
-"""The true labels of rows: what differs between two classes, many classes and several labels.
+"""The true labels of rows for two classes, many classes and several labels.
 
 The outputs of a model for n rows are an array: decisions of shape (n,) for two classes and (n, n_labels) for
 labels, which are predicted above 0; for many classes the probabilities, and the predicted class in one column
@@ -24,7 +24,7 @@ from ..tables.targets import class_positions, encode_label_matrix, positive_mask
 MAX_NAMED = 10
 #: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
 PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
-#: Measures of many classes and of labels that follow the model's own.
+#: Measures of many classes and of labels listed after the model's own.
 CLASS_MEASURES = (
     *("accuracy", "balanced_accuracy", "f1_macro", "f1_weighted", "jaccard_macro", "mcc", "cohen_kappa"),
     *("gmean", "roc_auc_ovr"),
@@ -276,7 +276,7 @@ def targets_of_model(model: Any, y: ArrayLike, measure: Any = None) -> Targets:
 
 
 def target_type(model: Any) -> str:
-    """Return "binary", "multiclass" or "multilabel"; other classifiers than capo's have two classes."""
+    """Return "binary", "multiclass" or "multilabel"; classifiers of other packages must have two classes."""
     return str(getattr(model, "target_type_", "binary"))
 
 
@@ -285,7 +285,7 @@ def decide(model: Any, X: Any) -> FloatArray:
     found = getattr(model, "guarantee_", None)
     if found is not None and found.segments:
         raise InvalidInputError(
-            f"each {found.column} has a threshold of its own, which explanations do not know: explain the "
+            f"each {found.column} has its own threshold, which explanations do not support: explain the "
             "model without the guarantee."
         )
     decision = getattr(model, "positive_decision", model.decision_function)

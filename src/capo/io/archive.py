@@ -18,7 +18,7 @@ from typing import IO, Any
 from ..exceptions import ModelFileError
 
 MANIFEST, STATE, ARRAYS, SUMS = "manifest.json", "state.json", "arrays.bin", "SHA256SUMS"
-#: An archive may unpack to this many bytes ...
+#: Largest size of an unpacked archive in bytes ...
 MAX_UNPACKED_BYTES = 2**26
 #: ... or to this many times its own size.
 MAX_UNPACKED_RATIO = 200
@@ -77,7 +77,7 @@ class Archive:
         return data
 
     def check_names(self) -> None:
-        """Refuse an archive with members that are not of the format."""
+        """Reject an archive with members that do not belong to the format."""
         unknown = next((name for name in self.names if not _MEMBER.fullmatch(name)), None)
         if unknown is not None:
             raise ModelFileError(f"{self._path} is not a capo model file: it holds {unknown!r}.")
@@ -110,7 +110,7 @@ def dump_json(data: Any) -> str:
 
 
 def check_archive(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse archives that hold a name twice, or that would unpack to far more than a model."""
+    """Reject archives with duplicate names, or that would unpack to far more than a model."""
     infos = archive.infolist()
     if len({info.filename for info in infos}) < len(infos):
         raise ValueError("it contains two parts with the same name")

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ..exceptions import OutputError
 
-#: A temporary file that is not locked is removed after this time, in which its process could lock it.
+#: Unlocked temporary files are removed after this time; until then their process may still lock them.
 MIN_ABANDONED_SECONDS = 60
 _PREFIX, _SUFFIX = ".capo-", ".part"
 
@@ -95,7 +95,7 @@ def _lock(handle: int) -> bool:
 
 
 def _file_mode(destination: Path) -> int:
-    """The permissions of the file that is replaced, or the default ones of a new file."""
+    """The permissions of the replaced file, or the default permissions of a new one."""
     if destination.exists():
         return destination.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -7,8 +7,8 @@ has its own list of types, and any other combination is refused. `ObjectNode` ma
 constructor and sets its attributes, `FunctionNode` and `TypeNode` only look a name up: for these, skops's
 list of scikit-learn's estimators and the list below decide.
 
-Two further features of skops documents are not used: nodes with one ``__id__`` are one object to skops, which
-would let a node that was checked stand for another one, so the ids are removed; and documents of older
+Two further features of skops documents are not used: skops treats nodes with the same ``__id__`` as one
+object, so that a checked node could stand for another one, and the ids are removed; and documents of older
 protocols, which skops reads with older loaders, are refused.
 """
 
@@ -54,7 +54,7 @@ _CALLED_TYPES: dict[str, frozenset[str]] = {
 }
 _LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
 
-#: Types beyond those that skops trusts, each with the only loader that may make it.
+#: Types in addition to those that skops trusts, each with the only loader that may create it.
 ALLOWED_TYPES: dict[str, str] = {
     "numpy.dtype": "DTypeNode",
     "sklearn.utils._bunch.Bunch": "DictNode",
@@ -88,7 +88,7 @@ def check_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[st
 
 
 def _check_array_file(data: bytes) -> None:
-    """Refuse a header that promises other data than follows: NumPy would allocate what it promises."""
+    """Reject a header that does not match the data: NumPy would allocate what the header states."""
     file = io.BytesIO(data)
     read_header = _HEADER_READERS.get(npy.read_magic(file))
     if read_header is None:
@@ -161,7 +161,7 @@ def dump_document(value: Any) -> tuple[bytes, set[str]]:
     document, untrusted = check_document(_skops().dumps(value), ())
     own = next((kind for kind in sorted(untrusted) if kind.startswith("__main__.")), None)
     if own is not None:
-        raise ValueError(f"{own} is a part of the running program, where no other program would find it")
+        raise ValueError(f"{own} is defined in the running program, where other programs cannot find it")
     load_document(document, untrusted)
     return document, untrusted
 

@@ -86,7 +86,7 @@ class TableReader:
 
     @property
     def paths(self) -> list[str]:
-        """The files: one, or in the order of their names those that a pattern or a folder stands for."""
+        """The file, or the files of a pattern or folder in the order of their names."""
         if not self.path:
             raise TableError(
                 "the name of the table is empty, as an unset variable in a script is: name a file."
@@ -96,7 +96,7 @@ class TableReader:
             return [self.path]
         found = map(str, path.iterdir()) if path.is_dir() else glob.glob(self.path)
         files = [file for file in sorted(found) if Path(file).is_file()]
-        if path.is_dir():  # hidden files and those like _SUCCESS are no tables
+        if path.is_dir():  # hidden files and files such as _SUCCESS are not tables
             endings = tuple(chain.from_iterable(FORMATS.values()))
             files = [file for file in files if Path(file).name[0] not in "._"]
             files = [file for file in files if _uncompressed_name(file).endswith(endings)]
@@ -113,7 +113,7 @@ class TableReader:
                         columns = columns or batch.rows.columns
                         if different := sorted(set(columns) ^ set(batch.rows.columns)):
                             raise TableError(
-                                f"{path} has other columns than the files before it: see {different[0]!r}."
+                                f"{path} has different columns from the previous files: see {different[0]!r}."
                             )
                     yield from replace(batch, first_row=row).split(max_rows or len(batch))
                     row += len(batch)
@@ -197,7 +197,7 @@ def _parse_blocks(
 
 #: Delimiters that are detected, and their names in messages.
 DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
-#: Lines above the names of the columns, at most, and lines below that must have as many values.
+#: Largest number of lines above the header, and number of lines below it that must have as many values.
 MAX_TITLE_LINES, MIN_TABLE_LINES = 20, 3
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?')
 _NUMBER = re.compile(r"[+-]?[\d.,]+%?")
@@ -250,7 +250,7 @@ def read_delimited(
 
 
 def find_preamble(text: bytes) -> tuple[int, str | None]:
-    """Return the number of lines above the names of the columns, and a delimiter that they name.
+    """Return the number of lines above the header, and the delimiter that they specify, if any.
 
     These are Excel's line ``sep=;``, or else a title and comments: lines with a single value, or that begin
     with #, above a line of names with which the number of values begins to be the same in each line.
@@ -270,7 +270,7 @@ def find_preamble(text: bytes) -> tuple[int, str | None]:
 
 
 def _begins_table(lines: list[str]) -> bool:
-    """Whether the lines are names of columns and rows with as many values."""
+    """Whether the lines are a header followed by rows with as many values."""
     delimiter = max(DELIMITER_NAMES, key=lines[0].count)
     counts = {line.count(delimiter) for line in lines if line.strip()}
     names = [name.strip() for name in lines[0].split(delimiter)]
@@ -326,7 +326,7 @@ def _explain_parse_error(block: bytes, name: str, line: int) -> str:
         invalid_line = line + block[: error.start].count(b"\n")
         return (
             f"{name} is not valid UTF-8: line {invalid_line:,} contains the byte "
-            f"0x{block[error.start]:02x}. Give the encoding of the file, for example --encoding cp1252. If "
+            f"0x{block[error.start]:02x}. Set the encoding of the file, for example --encoding cp1252. If "
             "it was joined from files with different encodings, convert them to one encoding first."
         )
     return (
@@ -449,9 +449,9 @@ def _scan_parquet(table: TableReader, stream: io.BufferedReader) -> Iterator[pl.
         raise TableError(f"{table.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
 
 
-#: How the library names the column at a position, counted from 0, if it has no name.
+#: The name that the library gives to an unnamed column, with its position counted from 0.
 _UNNAMED = "__UNNAMED__{}"
-#: Rows above the names of the columns, such as a title, at most.
+#: Largest number of rows above the header, such as a title.
 MAX_TITLE_ROWS = 20
 
 

@@ -76,7 +76,7 @@ class Manifest:
     def from_model(
         cls, model: Any, packages: Iterable[str], schema: dict[str, Any], training: dict[str, Any]
     ) -> Self:
-        """The manifest of a fitted model, which needs `packages` beside the base ones."""
+        """The manifest of a fitted model that needs `packages` in addition to the base packages."""
         threshold = getattr(model, "threshold_", None)
         packages = (*BASE_PACKAGES, *sorted(packages))
         modules = {DISTRIBUTIONS.get(name, name): import_module(name) for name in packages}
@@ -99,7 +99,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
-        """Read the text of a manifest; refuse those of other programs and of newer versions of capo."""
+        """Read the text of a manifest; reject those of other programs and of newer versions of capo."""
         try:
             values = parse_json(text)
             kind, number = values.pop("format"), values.pop("format_version")
@@ -161,16 +161,16 @@ def save(
     schema: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file, whole or not at all.
+    """Write a fitted model to a file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
-        A fitted `CAPOClassifier`, or any estimator of capo's or scikit-learn's.
+        A fitted `CAPOClassifier`, or any estimator of capo or scikit-learn.
     path : path-like
         The file; an existing one is replaced when the new one is complete.
     schema, training : dict, optional
-        What is known of the columns, beyond the model, and of the training table, for the manifest.
+        Information for the manifest about the columns and the training table that is not in the model.
 
     See Also
     --------
@@ -226,7 +226,7 @@ def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
     path : path-like
         The file.
     trusted : collection of str, default=()
-        Further types that may be in the file, as the error that refuses them lists them. Name only types
+        Further types that may be in the file, as the error that refuses them lists them. List only types
         whose code you would run.
 
     Returns
@@ -262,7 +262,7 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> tuple[Any, M
 
 
 def _other_release(manifest: Manifest) -> str:
-    """The release of scikit-learn with which a file was written; "" if it is the one that is used here."""
+    """The release of scikit-learn with which a file was written; "" if it is the installed one."""
     there, here = (
         ".".join(str(each).split(".")[:2])
         for each in (manifest.versions.get("scikit-learn", sklearn.__version__), sklearn.__version__)

@@ -1,4 +1,4 @@
-"""Parts of a table that are read on their own.
+"""Parts of a table that are read independently.
 
 The rows of a Parquet file are found by its metadata. Those of a CSV file are found in one pass over its
 bytes, which keeps only the positions at which parts start. Other files are not divided.
@@ -20,10 +20,10 @@ from . import formats, source
 from .formats import TableReader
 from .source import Batch, NoRowsError
 
-#: By default a part has at most so many rows, and fewer if they have many columns.
+#: Largest default number of rows of a part; fewer if there are many columns.
 MAX_PART_ROWS = 200_000
 MAX_PART_VALUES = 4_000_000
-#: Smaller ones of several files are not opened to be divided.
+#: Smaller files among several are not divided.
 MIN_DIVIDED_BYTES = 2**25
 #: Encodings in which the bytes of a newline and of a quote mean nothing else.
 _ASCII_COMPATIBLE = ("ascii", "utf-8", "iso8859", "cp125")
@@ -51,7 +51,7 @@ class FilePart:
 
     @property
     def name(self) -> str:
-        """What is read, in messages."""
+        """The name of the part in messages."""
         return f"rows {self.start + 1:,} to {self.start + self.n_rows:,} of {self.table.name}"
 
     @property
@@ -107,7 +107,7 @@ def _divide_file(table: TableReader, max_rows: int | None) -> Sequence[TablePart
     if format is None:
         return [table]
     if format == "csv":
-        # The first batch shows the number of columns, and raises an error if this is no table.
+        # The first batch shows the number of columns, and raises an error if this is not a table.
         return _divide_lines(table, max_rows or _default_rows(next(table.batches()).frame.width))
     n_rows, n_columns = formats.count_parquet(table)
     if not n_rows:

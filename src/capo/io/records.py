@@ -106,11 +106,11 @@ PRIVATE_CLASSES: dict[str, type[Any]] = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
 }
-#: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
-#: which may contain code, and settings of processes and of the screen.
+#: Machine-specific parameters, which are not written to files: a folder of cached results, which may contain
+#: code, and settings of processes and of the screen.
 ENVIRONMENT_PARAMETERS = frozenset({"memory", "n_jobs", "verbose"})
-#: Attributes of scikit-learn's estimators with compiled or private objects, which no file holds: they are
-#: made again from the others when a model is opened, or by the next fit.
+#: Attributes of scikit-learn's estimators with compiled or private objects, which are not written to files:
+#: they are restored from the others when a model is opened, or by the next fit.
 REMADE_ATTRIBUTES = frozenset({"_sklearn_version", "_loss_function_", "_optimizer", "_tree", "scorer_"})
 #: Packages whose boosters are written as text, and the endings of the members with the text.
 BOOSTERS = {"lightgbm": "txt", "xgboost": "json"}
@@ -125,7 +125,7 @@ TEXT_PARAMETERS = frozenset(
         *("sampling_method", "tree_method"),
     )
 )
-#: Names of parameters, of any estimator, that a search must not set.
+#: Names of parameters that a search must not set in any estimator.
 FILE_PARAMETERS = re.compile(
     r"(^|_)(memory|input|fs|nodes|workers)$|file|path|machine|mlist|forced|callback|_model"
 )
@@ -297,14 +297,14 @@ def _make_predictor(content: dict[str, Any]) -> TreePredictor:
 
 
 def _check_branches(left: Any, right: Any) -> None:
-    """Branches must lead to later nodes of the tree."""
+    """Check that branches lead to later nodes of the tree."""
     inner = np.flatnonzero(left != -1)
     children = np.stack([left[inner], right[inner]])
     if (children <= inner).any() or (children >= len(left)).any():
         raise ValueError("a branch of a tree leads out of it")
 
 
-#: By its tag, how a value is written as simpler ones, and made again of them.
+#: How values of some types are written: under a tag, as simpler values from which they are restored.
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "float": (repr, lambda text: _FLOATS[text]),
     "tuple": (list, lambda values: tuple(_require(values, list))),
@@ -645,7 +645,7 @@ def _check_names(owner: str, state: Any, known: set[str]) -> None:
 
 
 def _check_fitted(owner: str, kind: type[Any], parameters: Collection[str], fitted: Any) -> None:
-    """A fitted attribute must not take the place of a method or of a parameter."""
+    """Check that a fitted attribute does not replace a method or a parameter."""
     for name in _require(fitted, dict):
         is_taken = name in parameters or callable(getattr(kind, name, None))
         if is_taken or not name.isidentifier() or name.startswith("__"):
@@ -667,7 +667,7 @@ def _check_no_files(owner: str, params: dict[str, Any]) -> None:
         texts = (name for name, value in params.items() if name not in TEXT_PARAMETERS and _has_text(value))
         found = next(texts, found)
     if found is not None:
-        raise ValueError(f"its {owner} has the parameter {found!r}, which no model file may hold")
+        raise ValueError(f"its {owner} has the parameter {found!r}, which model files must not contain")
 
 
 def _has_text(value: Any) -> bool:

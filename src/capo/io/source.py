@@ -85,7 +85,7 @@ def _unzip(stream: io.BufferedReader, name: str) -> io.BufferedReader:
         data.seek(0)
         return io.BufferedReader(data)
     if len(names) != 1:
-        raise TableError(f"{name} is a zip archive of {len(names)} files: it must hold one.")
+        raise TableError(f"{name} is a zip archive of {len(names)} files: it must contain exactly one.")
     return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
 
 
@@ -112,7 +112,7 @@ class _PrependedStream(io.RawIOBase):
 
 
 class NoRowsError(TableError):
-    """A file has no rows; one of several files is skipped then."""
+    """Raised if a file has no rows; such a file among several is skipped."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def read_text(
                 data = decoder.decode(data, final=at_end).encode()
             except UnicodeError as error:
                 raise TableError(
-                    f"{name} cannot be decoded as {encoding}: {error}. Give another encoding with --encoding."
+                    f"{name} cannot be decoded as {encoding}: {error}. Set another encoding with --encoding."
                 ) from error
         if b"\0" in data:
             raise TableError(
@@ -272,7 +272,7 @@ def read_text(
 
 
 def is_outside_quotes(text: NDArray[np.uint8], byte: int) -> BoolArray:
-    """Where a byte occurs outside quotes."""
+    """A mask of the positions of a byte outside quotes."""
     found, quotes = text == byte, text == _QUOTE
     return found & (np.cumsum(quotes, dtype=np.uint8) % 2 == 0) if quotes.any() else found
 

@@ -50,7 +50,7 @@ class ColumnRoles:
     categories : tuple of str
         Columns that are used as categories even if they are numeric; the target too.
     kinds : mapping of str to str or dict
-        The kinds of columns, which overrule what would be inferred.
+        Kinds of columns, instead of the inferred ones.
     label_columns : tuple of str
         The columns of a label matrix, in place of `target`.
     scores : tuple of str
@@ -87,12 +87,12 @@ class ColumnRoles:
                 allowed = (role, "target", "scores") if role == "category" else (role,)
                 if role_of.setdefault(name, role) not in allowed:
                     raise InvalidInputError(
-                        f"the column {name!r} is given for both --{role_of[name]} and --{role}: choose one."
+                        f"the column {name!r} is named by both --{role_of[name]} and --{role}: choose one."
                     )
 
     @property
     def target_is_category(self) -> bool:
-        """Whether the user says that the values of the target are classes."""
+        """Whether the user declared the values of the target as classes."""
         demanded = self.kinds.get(self.target, "")
         kind = demanded if isinstance(demanded, str) else demanded.get("kind")
         return self.target in self.categories or kind in (CategoryKind.name, CodeKind.name)
@@ -185,7 +185,7 @@ def _read_numbers(batch: Batch, name: str, role: str, kind: ColumnKind | None = 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """What the columns of a table are for, and the kinds of the features, which the model has too.
+    """The roles of the columns of a table, and the kinds of the features, which are also in the model.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class TableSchema:
     separator : str
         The text between the labels in the target column; empty if each label has a column.
     segments : str
-        The column of the segments that have thresholds of their own; empty if there is none.
+        The column of the segments with separate thresholds; empty if there is none.
     """
 
     table: FeatureSchema
@@ -255,8 +255,8 @@ class TableSchema:
             return self._label_matrix(batch)
         if not self.target:
             raise TableError(
-                "the model was trained in Python on labels without a name, so that the column with the "
-                "labels is not known: train with y as a named column of a data frame, or with 'capo fit'."
+                "the model was trained in Python on labels without a name, so the label column is unknown: "
+                "train with y as a named column of a data frame, or with 'capo fit'."
             )
         if self.label_kind == "boolean":
             return _read_indicators(batch, self.target).cast(pl.Boolean).to_numpy()
@@ -329,7 +329,7 @@ class TableSchema:
 
     @property
     def roles(self) -> dict[str, Any]:
-        """What the manifest of a model file holds beyond what the model knows."""
+        """The contents of the manifest of a model file that are not in the model."""
         names = [name for name in ROLES if self.table.columns and (name != "separator" or self.label_names)]
         return {name: getattr(self, name) for name in names}
 
@@ -452,13 +452,13 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> FeatureSchema:
 
 
 def column_notes(features: FeatureSchema) -> list[str]:
-    """What the user should know about how columns are used."""
+    """Notes for the user about the use of columns."""
     notes = ((column.key, _note(column)) for column in features.columns)
     return [f"The column {key!r} {note}" for key, note in notes if note]
 
 
 def _note(column: inference.ColumnInfo) -> str:
-    """What the user should know about how a column is used."""
+    """A note for the user about the use of a column."""
     kind, reason = column.kind, column.reason.removeprefix("it ")
     if isinstance(kind, IdentifierKind) and not column.is_given:
         return f"{reason}: it is left out. Use --id to copy it to the predictions."
@@ -472,7 +472,7 @@ def _note(column: inference.ColumnInfo) -> str:
     return f"{use}: {column.doubt}. Use --types to change it."
 
 
-#: For each price, the column that has it, or the number that it is in all rows.
+#: For each price, its column, or its value in all rows.
 PriceSources = dict[str, str | float]
 
 

@@ -1,6 +1,6 @@
 """The auxiliary classifiers: the default sets, names, validation.
 
-They take data frames with text, categories and missing values as they are. For a sparse matrix the trees use
+They accept data frames with text, categories and missing values. For a sparse matrix the trees use
 the columns that separate the classes best, and a second boosting uses its leading singular directions in
 place of the kernel machine. "auto" is the default set, "fast" costs less.
 
@@ -69,9 +69,9 @@ MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
 
 #: Rows that each leaf of a random tree needs, unless it is fully grown.
 MIN_SAMPLES_LEAF = 2
-#: A split of a fully grown tree sees this share of the columns, but no more than so many.
+#: Share of the columns that a split of a fully grown tree considers, and their largest number.
 FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS = 0.5, 30
-#: From so many rows on, each random tree of two classes sees a sample of them.
+#: From this many rows on, each random tree of two classes is trained on a sample of them.
 MIN_ROWS_FOR_TREE_SAMPLES = 15_000
 #: Rows of such a sample, and the share of the rows that it has of larger tables.
 N_TREE_SAMPLES, TREE_SAMPLES_SHARE = 12_000, 1 / 8
@@ -237,7 +237,7 @@ _BINARY_FACTORIES: dict[str, Factory] = {
     "c45": _make_c45,
     "rbfnet": partial(_on_linear_features, lambda: _make_imported("capo.baselines", "RBFNetworkClassifier")),
 }
-#: Some are others for many classes, and for the labels of a label matrix.
+#: Some differ for many classes, and for the labels of a label matrix.
 _CLASS_FACTORIES: dict[str, Factory] = {
     **_BINARY_FACTORIES,
     "boosting": partial(_make_boosting, CLASS_BOOSTING),
@@ -254,7 +254,7 @@ _FACTORIES = {
 def auxiliary_names() -> list[str]:
     """Return all names that can be given as auxiliaries; "auto" and "fast" stand for sets of them.
 
-    Each is an estimator after the preparation of the columns that suits it:
+    Each is an estimator behind a suitable preparation of the columns:
 
     - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
     - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer trees
@@ -324,9 +324,9 @@ class ScoreColumn(BaseEstimator):
     """A column of scores or answers of a service, an earlier model or a rule, used as an auxiliary.
 
     The column holds probabilities, margins, levels, or answers such as yes, no and unsure; it may be missing
-    where there was no answer. A small logistic regression learns what they mean: the direction of scores, the
-    log-odds of each answer and those of a missing one. Auxiliaries that are given by name and the delta
-    function do not use the column; estimators of your own get the whole table.
+    where there was no answer. A small logistic regression learns their meaning: the direction of scores, and
+    the log-odds of each answer and of a missing one. Auxiliaries selected by name and the delta function do
+    not use the column; your own estimators get the whole table.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def score_columns(pairs: Sequence[tuple[str, Any]]) -> list[Any]:
     """Return the columns that are used as auxiliaries; raise an error if one is given twice."""
     found = [key for _, each in pairs if isinstance(each, ScoreColumn) for key in each.columns]
     if repeated := [key for position, key in enumerate(found) if key in found[:position]]:
-        raise InvalidInputError(f"the score column {repeated[0]!r} is given twice: give it once.")
+        raise InvalidInputError(f"the score column {repeated[0]!r} appears twice: name it once.")
     return found
 
 
@@ -420,7 +420,7 @@ def resolve_auxiliaries(
         elif not issparse(X) and not features.columns:
             raise InvalidInputError(
                 f"the auxiliary {estimator!r} has no columns to learn from: all of them are score columns. "
-                "Give the score columns alone."
+                "Use only the score columns as auxiliaries."
             )
         elif estimator not in AUXILIARY_SETS:
             resolved[name] = factories[estimator](X, features)
@@ -475,7 +475,7 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
 
 
 def set_random_states(estimator: Any, random: RandomState | None) -> Any:
-    """Return the estimator with a seed wherever it has none; a frozen one is returned unchanged."""
+    """Set the random_state of an estimator and its parts where it is None, unless it is frozen."""
     if random is None or not hasattr(estimator, "get_params") or not hasattr(estimator, "fit"):
         return estimator
     seeds = {
@@ -513,7 +513,7 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
         raise InvalidInputError("the name of an auxiliary must not be empty.")
     if isinstance(estimator, str) and estimator in AUXILIARY_SETS and name != estimator:
         raise InvalidInputError(
-            f"{estimator!r} stands for a set of auxiliaries and cannot be given a name of its own."
+            f"{estimator!r} stands for a set of auxiliaries and cannot have another name."
         )
     if isinstance(estimator, str):
         check_auxiliary_name(estimator)
@@ -543,7 +543,7 @@ def _weight_parameter(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-#: A model of a label whose training rows all have one class gives these log-odds.
+#: Log-odds predicted for a label whose training rows all have one class.
 CONSTANT_LOG_ODDS = 5.0
 
 BINARY_CLASSES = np.array([0, 1])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STACK_RIDGE = 10.0
 #: With fewer rows of a class than this, the stack keeps all auxiliaries.
 MIN_CLASS_ROWS_FOR_PRUNING = 100
-#: An auxiliary is left out of the stack if the log-likelihood falls by no more than this in all (Akaike).
+#: An auxiliary is left out of the stack if the total log-likelihood falls by at most this (Akaike).
 MAX_PRUNED_LOG_LIKELIHOOD = 1.0
 #: Is added to the curvature of the stack, which equal auxiliaries would make singular.
 MIN_STACK_CURVATURE = 1e-3
@@ -38,13 +38,13 @@ MIN_OUTPUT_STD = 1e-4
 MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
 #: Penalties on the weights of the delta function that are tried, in units of one row.
 DELTA_RIDGES = tuple(10.0**power for power in range(4, -2, -1))
-#: The search for a penalty ends after this many in a row that are no better.
+#: The search for a penalty ends after this many consecutive ones without improvement.
 N_LOSSES_TO_STOP = 2
-#: The decrease of the mean loss that is given away while penalties are compared.
+#: Tolerance on the mean loss while penalties are compared.
 TUNING_TOL = 1e-8
 #: The least gain in log loss by features that trained auxiliaries have used already, in standard errors.
 MIN_GAIN_STD_ERRORS = 3.0
-#: Folds in which a penalty is chosen where the rows have none.
+#: Number of folds for the choice of a penalty if the rows have no folds.
 N_TUNING_FOLDS = 3
 #: In cross-validation the gap may be this share of the prior's risk.
 CV_GAP_SHARE = 0.1
@@ -64,7 +64,7 @@ Formulation = tuple[
 class Prior(ABC):
     """Formulates the adaptation problem around the model at C = 0."""
 
-    #: The model at C = 0, as tables name it.
+    #: The name of the model at C = 0 in tables.
     label: ClassVar[str]
     #: Whether the model at C = 0 is a usable classifier, so that C = 0 is a candidate.
     is_classifier: ClassVar[bool] = True
@@ -87,7 +87,7 @@ class Prior(ABC):
         return design, oracle, v0, bounded, combination
 
     def tune(self, data: AdaptationData, folds: IntArray) -> Prior:
-        """Return the prior with what it learns by cross-validation; `folds` has the fold of each row."""
+        """Return the prior, tuned by cross-validation; `folds` contains the fold of each row."""
         return self
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
@@ -188,8 +188,8 @@ class CenterProblem:
     """The logistic regression on outputs and features of some rows.
 
     The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
-    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit
-    the labels as well get no weight: they need not be computed for new rows.
+    the weights are shrunk unless the data have another center. Auxiliaries that do not improve the fit beside
+    the others get the weight 0, and need not be computed for new rows.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ RIDGES = (100.0, 30.0, 10.0)
 MAX_CORRECTION_ITER = 60
 #: The correction is not tried if the rows times its coefficients exceed this.
 MAX_CORRECTION_WORK = 1e8
-#: Nor if it has more coefficients than this.
+#: The correction is not tried if it has more coefficients than this.
 MAX_CORRECTION_COEFFICIENTS = 2_000
 
 
@@ -105,7 +105,7 @@ class ProbabilityStack:
     intercepts : ndarray of shape (n_classes,)
         The intercept of each class.
     correction : ndarray of shape (n_auxiliaries * n_classes + 1, n_classes), optional
-        How the log-probabilities of each auxiliary and class change the scores of all classes, with an
+        The effect of the log-probabilities of each auxiliary and class on the scores of all classes, with an
         intercept in the last row; None without a correction.
     """
 
@@ -150,7 +150,7 @@ class ProbabilityStack:
 
     @property
     def is_used(self) -> list[bool]:
-        """Which auxiliaries the probabilities depend on."""
+        """The auxiliaries that the probabilities depend on."""
         if self.correction is not None:
             return [True] * len(self.weights)
         return [bool(weight > 0) for weight in self.weights]
@@ -286,9 +286,10 @@ class ClassScorer:
     def choose_rule(
         self, probabilities: FloatArray, fold_probabilities: FloatArray, *, nested: bool = False
     ) -> dict[str, Any]:
-        """Choose the rule; that of the most probable class unless another has proven itself out of fold.
+        """Choose the rule.
 
-        A fold is evaluated by the rule that is chosen without it.
+        It predicts the most probable class unless another rule is significantly better out of fold. A fold
+        is evaluated by the rule that is chosen without it.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PlattCalibrator, ThresholdRule, normalize_weights
 from .outputs import OutputKind, OutputScale, apply_scales
 
-#: From the number of a fold to the outputs of all rows in that fold, and the threshold known there.
+#: Maps the number of a fold to the outputs of all rows in that fold, and the threshold known there.
 FoldOutputs = Callable[[int], tuple[FloatArray, float | None]]
 
 
@@ -35,7 +35,7 @@ class AdaptationData:
     known_threshold : float, optional
         The log-odds at which the auxiliaries of the center call a row positive by themselves.
     fold_outputs : callable, optional
-        The outputs and the known threshold of each fold, where they are not the same in all folds.
+        The outputs and the known threshold of each fold, if they differ between folds.
     pair_outputs : callable, optional
         The same for evaluation: from models that have not seen the fold.
     """
@@ -127,7 +127,7 @@ class LinearCombination:
         return self.transform(1.0 / std, -mean / std if center else 0.0)
 
     def calibrate(self, data: AdaptationData) -> LinearCombination:
-        """Return the combination whose scores are log-odds, minus those at the threshold that is known.
+        """Return the combination whose scores are log-odds relative to the known threshold.
 
         They are calibrated on the rows of `data` themselves.
         """
@@ -166,7 +166,7 @@ class FittedCombination:
     scales : tuple of OutputScale
         For each auxiliary, the function from its raw output to the common scale.
     output_kind : OutputKind
-        What the raw output of an auxiliary is: its score or its label.
+        The kind of the raw outputs: scores or labels.
     """
 
     weights: LinearCombination
@@ -191,7 +191,7 @@ def scale_outputs(
     """Return the data with scaled outputs, and the scales of all rows.
 
     In each fold, the scales are learned without the labels of the rows that it holds out. Auxiliaries of the
-    data's center are trusted more than a few rows.
+    data's center have more weight than a few rows.
 
     Parameters
     ----------

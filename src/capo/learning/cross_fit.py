@@ -34,7 +34,7 @@ from .folds import Split, evaluation_folds, held_out_together
 from .outputs import RawOutput, count_numbers, is_frozen
 from .prediction import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
 
-#: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
+#: Logged after each training: the auxiliary, the number of trained models and the number of all models.
 MODEL_PROGRESS = "auxiliary %s: model %d of %d"
 
 
@@ -47,9 +47,9 @@ class TrainingSet:
     X : data frame, array or sparse matrix of shape (n_samples, n_features)
         The table.
     targets : ndarray of int, shape (n_samples,) or (n_samples, n_labels)
-        What auxiliaries are trained on: the position of each row's class, or a label matrix of 0 and 1.
+        The targets of auxiliaries: the position of each row's class, or a label matrix of 0 and 1.
     classes : ndarray of shape (n_classes,) or (n_labels,)
-        The user's labels, which auxiliaries that came fitted may know, or the names of the labels.
+        The user's labels, on which fitted auxiliaries may have been trained, or the names of the labels.
     splits : list of tuple
         Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
@@ -79,7 +79,7 @@ class TrainingSet:
         return evaluation_folds(self.splits, self.n_rows, self.groups)
 
     def rows_without(self, folds: Sequence[int]) -> IntArray:
-        """Return the rows from which models may learn whose outputs serve to evaluate these folds.
+        """Return the training rows of models whose outputs are used to evaluate these folds.
 
         A row that the user's splitter neither trains on nor holds out with some of them depends on them.
         """
@@ -92,7 +92,7 @@ class TrainingSet:
 
     @property
     def fold_sets(self) -> list[tuple[int, ...]]:
-        """The sets of folds that models are trained without; none if a model would lack a class."""
+        """The sets of folds to leave out in training; empty if a model would lack a class."""
         n_columns = 1 if self.targets.ndim == 1 and len(self.classes) == 2 else len(self.classes)
         n_counted = self.n_rows if self.weight is None else int((self.weight > 0).sum())
         sets = held_out_together(
@@ -191,7 +191,7 @@ class JobRunner:
     training : TrainingSet
         The rows to train on.
     output_kind : RawOutput
-        Which output of a model to take.
+        The kind of output of a model to use.
     memory : str or joblib.Memory, optional
         Keeps each model, so that it is trained once.
     n_jobs : int, optional
@@ -273,7 +273,7 @@ def cross_fit(runner: JobRunner) -> CrossFitResult:
             for fold in job.held_out:
                 is_other = np.isin(folds, job.held_out) & (folds != fold)
                 by_fold[fold, is_other, job.auxiliary] = outputs[is_other[job.predict_rows]]
-    except AuxiliaryError as error:  # models that serve evaluation only must not make the fit fail
+    except AuxiliaryError as error:  # models used only for evaluation must not make the fit fail
         runner.log("no models without pairs of folds: %s", error)
         return CrossFitResult(raw, models, seconds, folds)
     return CrossFitResult(raw, models, seconds, folds, by_fold, pair_seconds)
@@ -297,7 +297,7 @@ class _FoldRows:
         self._fitted: dict[Any, Any] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """What identifies results in a cache."""
+        """The key of results in a cache."""
         return self._X, self.targets, self.classes, self.train_rows, self.predict_rows
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Folds: divisions of rows in training and test."""
+"""Folds: divisions of rows into training and test rows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Split = tuple[IntArray, IntArray]
 MAX_ROWS_FOR_PAIRS, MAX_OUTPUTS_FOR_PAIRS, MAX_ROWS_FOR_FAST_PAIRS = 2_000, 10_000, 10_000
 #: Fewer folds are halved for evaluation, and more are joined, so that there are not too many pairs.
 MIN_EVALUATION_FOLDS, MAX_EVALUATION_FOLDS = 4, 10
-#: Folds where none are asked for.
+#: Default number of folds.
 DEFAULT_N_FOLDS = 5
 
 
-#: Random divisions of the groups into halves that are tried.
+#: Number of random divisions of the groups into halves to try.
 MAX_HALVINGS = 100
 
 
@@ -220,10 +220,10 @@ def held_out_together(
     """Return the sets of folds that evaluation trains without; each pair of folds is in one of them.
 
     What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
-    scores of fold j are those of models that were trained on fold k: a chance correlation between the
-    two folds helps in both, and with labels that are pure noise raises the value out of fold by about
-    one standard error. Models that have seen neither of the two are free of it. Where there is something
-    to learn, the effect is far below one standard error on larger tables.
+    scores of fold j are those of models that were trained on fold k: a chance correlation between the two
+    folds helps in both, and with labels that are pure noise it raises the out-of-fold value by about one
+    standard error. Models that have seen neither of the two are free of it. Where there is something to
+    learn, the effect is far below one standard error on larger tables.
 
     These are all pairs of folds. They are pairs of thirds of the folds, which take three models, if the user
     has chosen three folds, or for a large table and models that cost little; there are none for a large table
@@ -257,10 +257,10 @@ def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bo
     is_complete = (held_out == 1).all() or (allow_partial and (held_out <= 1).all())
     if len(splits) < 2 or not is_complete:
         raise InvalidInputError(
-            f"cv must hold out every row {'at most' if allow_partial else 'exactly'} once, in at least two "
-            f"folds: in these {len(splits)} folds {int((held_out == 0).sum())} rows are never held out and "
-            f"{int((held_out > 1).sum())} are held out more than once. KFold, StratifiedKFold and GroupKFold "
-            f"hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}; "
+            f"cv must hold out every row {'at most' if allow_partial else 'exactly'} once, in at "
+            f"least two folds: in these {len(splits)} folds {int((held_out == 0).sum())} rows are never held "
+            f"out and {int((held_out > 1).sum())} are held out more than once. KFold, StratifiedKFold and "
+            f"GroupKFold hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}; "
             "ShuffleSplit and repeated splits do not."
         )
 

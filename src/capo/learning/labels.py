@@ -24,9 +24,10 @@ from .path import AUTO_GRID, CGrid, CVScore
 MAX_LABELS_FOR_PATH = 10
 #: With more entries than this, C="auto" keeps the stack of all entries.
 MAX_ENTRIES_FOR_PATH = 200_000
-#: Labels with fewer positive rows are named in the summary.
+#: The summary names labels with fewer positive rows.
 MIN_POSITIVE_ROWS = 10
-#: The threshold of a label: few positive rows say little, and probabilities are not perfect.
+#: The threshold of a label: labels and probabilities have the same weight, since positive rows are few and
+#: probabilities imperfect.
 LABEL_THRESHOLD = ExpectedValueThreshold(observed_share=0.5)
 
 
@@ -111,7 +112,7 @@ class LabelModel:
 
 
 class _Predictions(NamedTuple):
-    """What the model of a label predicts for the training rows.
+    """Predictions of a label's model for the training rows.
 
     Attributes
     ----------

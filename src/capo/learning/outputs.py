@@ -3,7 +3,7 @@
 `ScoreOutput` takes a classifier's margins or log-odds, calibrated to a scale that all auxiliaries
 share. A sample of n rows cannot distinguish odds above about n to 1, so that beyond log(n) the
 log-odds grow only logarithmically: the order of the rows is kept, and no single row can dominate a
-sum. A probability of exactly 0 or 1 is a matter of resolution: no tree of a forest voted otherwise. It
+sum. A probability of exactly 0 or 1 results from limited resolution: all trees of a forest agree. It
 counts as twice the largest odds that the classifier gave to other rows, and so do larger odds of new rows if
 the classifier is known to give probabilities of 0 or 1. A classifier that can only predict gives -1 or +1
 before calibration.
@@ -43,7 +43,8 @@ CERTAIN_LOG_ODDS, CERTAIN_LOG_ODDS_TOL = float(logit(1.0 - PROBABILITY_EPS)), 1e
 PROBABILITY_TOL = 1e-6
 #: Margins are clipped to this size, infinite ones included.
 MAX_MARGIN = 1e100
-#: Methods that give more than a label, the preferred one first; for many classes, probabilities are.
+#: Methods that return more than labels, the preferred one first; for many classes, probabilities are
+#: preferred.
 SCORE_METHODS = ("decision_function", "predict_proba")
 CLASS_SCORE_METHODS = SCORE_METHODS[::-1]
 
@@ -94,8 +95,8 @@ class RawOutput(Protocol):
     def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
         """Return the raw output of a fitted classifier, one entry per row.
 
-        `classes` are the user's labels. A classifier that came fitted may have been trained on them; all
-        others have been trained on their positions.
+        `classes` are the user's labels. A classifier that was passed fitted may have been trained on them;
+        all others have been trained on their positions.
         """
 
 
@@ -142,7 +143,7 @@ class LabelOutput:
         return OutputScale(None)
 
 
-#: Which output of an auxiliary of two classes is used, and how it is scaled.
+#: The kind of output of an auxiliary of two classes to use, and its scaling.
 OutputKind = ScoreOutput | LabelOutput
 
 
@@ -201,7 +202,7 @@ def apply_scales(scales: Sequence[OutputScale], raw: Sequence[FloatArray] | Floa
 
 
 def is_frozen(estimator: Any) -> bool:
-    """Whether a classifier is used without training: a `FrozenEstimator`, or anything without `fit`."""
+    """Whether a classifier is used without training: a `FrozenEstimator`, or an object without `fit`."""
     return isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit")
 
 
@@ -282,11 +283,11 @@ def probability_log_odds(probabilities: FloatArray) -> FloatArray:
 
 
 def check_probabilities(values: FloatArray) -> None:
-    """Raise an error if numbers are no probabilities by more than rounding; NaN is not looked for."""
+    """Raise an error if numbers are not probabilities, up to rounding; NaN is not checked."""
     wrong = np.abs(values - 0.5) > 0.5 + PROBABILITY_TOL
     if wrong.any():
         raise InvalidInputError(
-            f"its predict_proba returned {values[wrong][0]:.6g}, which is no probability, and "
+            f"its predict_proba returned {values[wrong][0]:.6g}, which is not a probability, and "
             f"{int(wrong.sum())} such numbers in all: return numbers between 0 and 1, or margins by "
             "decision_function."
         )
@@ -347,7 +348,7 @@ def predict_block(
     X : data frame, array or sparse matrix
         The rows.
     output : RawOutput
-        Which output is taken.
+        The kind of output to use.
     classes : ndarray
         The user's labels.
     guard : callable
@@ -365,7 +366,7 @@ def predict_block(
     return outputs
 
 
-#: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
+#: The smallest slope, in units of the scores' spread, which preserves the order of scores.
 MIN_SLOPE = 1e-6
 
 
@@ -384,7 +385,7 @@ class ClassCalibrator:
     intercepts : ndarray of shape (n_classes,)
         The intercept of each class.
     floor : float
-        What is added to all probabilities.
+        The number added to all probabilities.
     """
 
     slope: float

@@ -10,8 +10,8 @@ search continues past the end of the grid as long as the last C is the best, and
 last few C's with different scores were significantly worse than the best.
 
 C = 0 is left for a gain that exceeds its standard error, that all folds share, and that is found again
-without almost any of the folds. Of the C's that are about as good as the best one the smallest is taken:
-it is closest to the model at C = 0.
+without almost any of the folds. Of the values of C that are about as good as the best one, the smallest is
+chosen, which is closest to the model at C = 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..measures import Measure
 
 @dataclass(frozen=True)
 class CVScore:
-    """A value out of fold, and the values without each fold in turn.
+    """An out-of-fold value, and the values without each fold in turn.
 
     Attributes
     ----------
@@ -151,9 +151,9 @@ DEFAULT_STEP = 10.0**0.5
 AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 5))
 #: The values of ``C="auto"`` where the path has to cost less.
 COARSE_AUTO_VALUES = AUTO_VALUES[::2]
-#: How often a grid given by the user may be extended.
+#: Largest number of extensions of a user's grid.
 MAX_GRID_EXTENSIONS = 16
-#: An early stop needs this many C's in a row, with different scores, that are significantly worse.
+#: An early stop needs this many consecutive values of C, with different scores, that are significantly worse.
 N_LOSSES_TO_STOP = 2
 #: A C is significantly worse if its loss exceeds this many standard errors.
 MIN_LOSS_STD_ERRORS = 2.0
@@ -170,14 +170,14 @@ MIN_SHARE_OF_FOLDS = 0.8
 
 @dataclass(frozen=True)
 class CGrid:
-    """The C's to try.
+    """The values of C to try.
 
     Attributes
     ----------
     values : tuple of float
         The C's; 0 stands for the prior.
     max_extensions : int
-        How many C's may be added past an end of the grid while the best C is at that end.
+        Largest number of values to add beyond an end of the grid while the best C is at that end.
     stop_early : bool
         Whether the search may end before the last C.
     """
@@ -345,7 +345,7 @@ class PathSearch:
         return chosen, by_fold
 
     def _choose_without(self, fold: int) -> GridPoint:
-        """Return the point that the rows of the other folds choose."""
+        """Return the point chosen on the rows of the other folds."""
         rows = self.scorer.folds != fold
         scorer, first = self.scorer.take_rows(rows), self.points[0]
         parts = replace(scorer, folds=_deal_parts(scorer.positive, scorer.folds))
@@ -356,7 +356,8 @@ class PathSearch:
             return scorer.evaluate((point.scores - point.thresholds)[rows])
 
         baseline, by_parts = evaluate(first, scorer), evaluate(first, parts)
-        # Out of fold, a model that has learned nothing is often below chance: to make up for that is no gain.
+        # Out of fold, a model that has learned nothing is often below chance: compensating for that is not a
+        # gain.
         least_value = max(baseline.value, scorer.evaluate(np.zeros(int(rows.sum()))).value)
         gaining: list[tuple[GridPoint, CVScore]] = []
         for point in self.points:

@@ -7,7 +7,7 @@ thresholds of a column divide its values into bins, and for each bin a table has
 the column leave over in each tree. A row is then a conjunction of one table row for each column, without a
 branch that a processor could mispredict.
 
-Of random trees of two classes, only the probability of the second class is added up, in scikit-learn's order.
+For random trees of two classes, only the probability of the second class is summed, in scikit-learn's order.
 Rows are visited in the order of the leaves of the first tree: rows that are alike take the same branches one
 after the other, which a processor predicts.
 
@@ -37,9 +37,9 @@ from .._accel.threads import count_threads, map_in_threads
 from .._compat import FloatArray, IntArray, NDArray
 from ..kernels import Kernel, KernelExpansion
 
-#: Rows that are looked up at once: their sets of leaves stay in the cache of the processor.
+#: Number of rows looked up at once, so that their sets of leaves stay in the processor's cache.
 TABLE_BLOCK_ROWS = 1_000
-#: Fewer rows are not worth the tables.
+#: With fewer rows, building the tables takes longer than it saves.
 MIN_TABLE_ROWS = 2_000
 #: With more columns, looking all of them up costs more than following the branches of a few.
 MAX_TABLE_COLUMNS = 60

@@ -1,4 +1,4 @@
-"""What differs between two classes, many classes and label matrices.
+"""The differences between two classes, many classes and label matrices.
 
 A `Task` encodes the labels, chooses the folds and the auxiliaries, learns from the auxiliaries' outputs, and
 turns outputs of new rows into scores. Its fields are the parameters of a classifier that it understands.
@@ -45,7 +45,7 @@ Timer = Callable[[str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class TrainingOutputs:
-    """The outputs of trained auxiliaries for the training rows, and what else is learned from.
+    """The outputs of trained auxiliaries for the training rows, and other training data.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class TrainingOutputs:
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """What a classifier does differently for one kind of target."""
+    """The part of a classifier that depends on the kind of target."""
 
     #: The kind of target: "binary", "multiclass" or "multilabel".
     target_type: ClassVar[str]
@@ -83,13 +83,13 @@ class Task(ABC):
 
     @classmethod
     def parameters(cls) -> list[str]:
-        """Return the names of the parameters that have a meaning for this kind of target."""
+        """Return the names of the parameters that this kind of target supports."""
         return [field.name for field in fields(cls)]
 
     @property
     @abstractmethod
     def output(self) -> RawOutput:
-        """Which output of an auxiliary is used."""
+        """The kind of output of an auxiliary to use."""
 
     @abstractmethod
     def encode(self, y: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
@@ -104,7 +104,7 @@ class Task(ABC):
         """Return the fitted attributes about labels; raise an error if they cannot be learned."""
 
     def bind_measure(self, measure: Any, classes: NDArray[Any], targets: IntArray, y: Any) -> Any:
-        """Return the measure for these labels; mistakes in a user's function show before any training."""
+        """Return the measure for these labels; errors in a user's function occur before training."""
         return measure
 
     def fold_labels(self, measure: Any, targets: IntArray) -> NDArray[Any]:
@@ -129,7 +129,7 @@ class Task(ABC):
 
     @abstractmethod
     def scores(self, model: Any, raw: Sequence[FloatArray], features: Any | None) -> FloatArray:
-        """Return what a fitted classifier decides by, from one array of raw outputs per auxiliary."""
+        """Return the scores that a fitted classifier decides by, from the raw outputs of each auxiliary."""
 
     @abstractmethod
     def probabilities(self, scores: FloatArray) -> FloatArray:
@@ -438,7 +438,7 @@ def solver_attributes(solution: Any | None) -> dict[str, Any]:
 
 
 def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
-    """The average of the frozen auxiliaries if others are trained beside them; None for that of all.
+    """The average of the frozen auxiliaries if there are others, or None for the average of all.
 
     A frozen auxiliary has learned from other rows. Where the new rows are few, it is the better guess.
     """

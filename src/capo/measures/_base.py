@@ -31,7 +31,7 @@ Cells = Any
 
 
 class LabeledOracle(ABC):
-    """Base of the oracles: no higher score of a positive raises R, and no lower one of a negative."""
+    """Base class of oracles: higher scores of positives and lower scores of negatives never raise R."""
 
     labels: Labels
 
@@ -41,7 +41,7 @@ class LabeledOracle(ABC):
         return self.labels.sign
 
     def within(self, error: float) -> Oracle:
-        """An oracle whose cuts lie below R by at most `error`: this one, unless another is faster."""
+        """An oracle whose cuts lie below R by at most `error`: this one unless there is a faster one."""
         return self
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Measure(ABC):
         return self.oracle_for(Labels.from_arrays(y, sample_weight))
 
     def check_size(self, n_rows: float, what: str = "the number of rows") -> None:  # noqa: B027
-        """Raise an error if the measure needs more rows; `what` describes their number. Most need none."""
+        """Raise an error if the measure needs more rows than `n_rows`, which `what` describes."""
 
     def oracle_for(self, labels: Labels) -> Oracle:
         """A function ``scores -> Cut`` for labels that have been checked, or for `GroupedLabels`.
@@ -107,7 +107,7 @@ class Measure(ABC):
     def score_labels(
         self, y: ArrayLike, decision: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The value of the labels that are predicted, by a decision above 0; of its order if none are."""
+        """The value of the labels predicted by `decision` above 0; for a ranking measure, of its order."""
         return (self.at_threshold() or self).score(y, decision, sample_weight)
 
     def for_training(self) -> Measure:
@@ -184,7 +184,7 @@ class DerivedMeasure(ABC):
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters that users give: all but those that are keywords only."""
+        """The parameters set by users: all except keyword-only ones."""
         return {each.name: getattr(self, each.name) for each in fields(self) if not each.kw_only}  # type: ignore[arg-type]
 
     @property
@@ -195,7 +195,7 @@ class DerivedMeasure(ABC):
 
 @dataclass(frozen=True)
 class AveragedMeasure:
-    """A measure of many classes or labels that is an average of one of two classes.
+    """A measure of many classes or labels that averages a measure of two classes.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Searches that put scores in bins instead of sorting them: linear in the number of rows.
 
-The rows of each class are counted in bins of equal width. What the order of the scores within a bin could
-change is bounded from the counts, and falls with the square of the width. A cut is found for an average over
-orders within the bins, so that it is a lower bound of R everywhere; `Cut.error` is how far R may lie
-above it at the scores themselves. Where bins are not narrow enough for the required error, the exact search
-takes over.
+The rows of each class are counted in bins of equal width. The effect of the order of the scores within a bin
+is bounded by the counts, and falls with the square of the width. A cut is found for an average over orders
+within the bins, so that it is a lower bound of R everywhere; `Cut.error` is how far R may lie above it at the
+scores themselves. Where bins are not narrow enough for the required error, the exact search takes over.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
 
 #: Limits on the number of bins.
 MIN_BINS, MAX_BINS = 2**8, 2**20
-#: The error times the square of the number of bins, relative to the range of the scores: at first ...
+#: Expected error times the square of the number of bins, relative to the range of the scores: at first ...
 EXPECTED_PEAK = 2.0
-#: ... and how much more than that of the last scores is allowed for.
+#: ... and later, as a multiple of the value for the last scores.
 PEAK_MARGIN = 1.3
-#: Numbers of bins that are tried.
+#: Largest number of attempts with different numbers of bins.
 MAX_ATTEMPTS = 2
-#: Rows that a thread counts at a time, and how many times the number of bins it is at least.
+#: Number of rows that a thread counts at a time, and its minimum as a multiple of the number of bins.
 TASK_ROWS, MIN_TASK_ROWS_PER_BIN = 2**16, 8
 #: Steps of the kernels for each row in a fit of some thirty iterations.
 STEPS_PER_ROW = 500
-#: Bounds are increased by this factor, to hold with their rounding errors ...
+#: Bounds are increased by this factor to include their rounding errors ...
 ROUNDING_FACTOR = 1.0 + 1e-9
-#: ... and by this share of the range of the scores, for those of the sums.
+#: ... and by this share of the range of the scores to include the rounding errors of the sums.
 SUM_ERROR = 1e-12
 
 
@@ -56,7 +55,7 @@ class Bins(NamedTuple):
 class Binner:
     """Counts rows in bins of their scores, after `margin` has been subtracted from those of the positives.
 
-    Large problems are counted by compiled kernels if there are any; the bits are the same.
+    Large problems are counted by compiled kernels if they are available, with bitwise identical results.
     """
 
     def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
@@ -68,7 +67,7 @@ class Binner:
         self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 
     def score_range(self, scores: FloatArray) -> tuple[float, float]:
-        """Numbers that all scores are between, with the margin and without it."""
+        """Limits of all scores, with the margin and without it."""
         blocks = list(iter_row_slices(len(scores), 1, TASK_ROWS))
         ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
         return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
@@ -126,11 +125,11 @@ class Binner:
 class BinnedOracle(LabeledOracle):
     """A search among bins with an error of at most `max_error`, or the exact search.
 
-    The number of bins follows from the range of the scores and from the `peak` of those before: the error
+    The number of bins follows from the range of the scores and from the `peak` of previous scores: the error
     times the square of the number of bins, relative to the range.
     """
 
-    #: What is subtracted from the scores of the positives.
+    #: Number that is subtracted from the scores of the positives.
     margin: ClassVar[float] = 0.0
     #: With fewer rows per bin, the exact search is as fast.
     min_rows_per_bin: ClassVar[float] = 0.5

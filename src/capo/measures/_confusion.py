@@ -13,7 +13,7 @@ that violates the constraint has the loss 1, so that a single row can change the
 overlapping classes R is then minimal at zero scores, and a fit has to relax the constraint
 (`ConstrainedMeasure.for_training`): `penalty` times the shortfall is added to the loss instead. Their score
 does not depend on a threshold: it is the best rate among all thresholds that satisfy the constraint, and 0
-if none does. What a classifier does at its own threshold is `rate`, `limited_rate` and `is_satisfied` of its
+if none does. For a classifier at its own threshold, use `rate`, `limited_rate` and `is_satisfied` of its
 confusion matrix.
 """
 
@@ -239,7 +239,7 @@ class KLD(ConfusionMeasure):
         return 1.0 - np.tanh(np.maximum(divergence, 0.0) / 2.0)
 
     def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
-        # It grows with the distance of tp + fp from P, to either side.
+        # It grows with the distance of tp + fp from P in both directions.
         ends = (self.delta(tp[i], fp[i], n_pos, n_neg) for i in (0, 1))
         return np.maximum(*ends)
 
@@ -476,7 +476,7 @@ class FunctionMeasure(ConfusionMeasure):
     def value_range(self, n_pos: float, n_neg: float) -> tuple[float, float]:
         """Return the value of a perfect prediction, and the lowest on a grid of confusion matrices.
 
-        Mistakes in the function show here.
+        Errors in the function occur here.
         """
         if (n_pos, n_neg) not in self._cached_ranges:
             tp, fp = (np.linspace(0, mass, 65) for mass in (n_pos, n_neg))
@@ -545,7 +545,7 @@ class FunctionOracle(ConfusionOracle):
             return super().__call__(scores)
 
     def _search_all(self) -> None:
-        """Evaluate all confusion matrices from now on, and warn of it."""
+        """Switch to evaluating all confusion matrices, with a warning."""
         pos, neg = self.labels.pos, self.labels.neg
         warnings.warn(
             f"the measure {self.measure.name!r} does not rise with tp and fall with fp: each search "
@@ -595,7 +595,7 @@ class ConstrainedMeasure(ConfusionMeasure):
     """
 
     needs_threshold = False
-    # The value is between 0 and 1, but jumps, so that the jackknife estimates far more than is possible.
+    # The value is between 0 and 1, but jumps, so that the jackknife estimate can be far too large.
     max_std = 0.5
     #: The rate to maximize, and the one that the constraint limits: keys of `RATES`.
     rate_name: ClassVar[str]
@@ -640,7 +640,7 @@ class ConstrainedMeasure(ConfusionMeasure):
         return np.where(self.is_satisfied(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
 
     def at_threshold(self) -> Measure:
-        """The same measure of the labels at a threshold of 0: the rate, or 0 if the constraint is missed.
+        """The same measure of the labels at a threshold of 0: the rate, or 0 if the constraint is violated.
 
         With a finite penalty, it is the rate minus the penalty times the shortfall, and at least 0.
         """
@@ -665,7 +665,7 @@ class ConstrainedMeasure(ConfusionMeasure):
         return float(curve.evaluate(self.value).max())
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The best threshold that satisfies the constraint, or the one that comes nearest to it."""
+        """The best threshold that satisfies the constraint, or the one that is nearest to it."""
         if self.score(y, scores, sample_weight) > 0:
             return super().threshold(y, scores, sample_weight)
         warnings.warn(

@@ -94,7 +94,7 @@ def _count_positive(descending: FloatArray) -> int:
 def sums_from_peak(descending: FloatArray, factor: float | FloatArray) -> FloatArray:
     """Sums of the first 0, 1, 2, ... values times a factor, minus the largest of these sums.
 
-    They are accumulated from the peak, where values change their sign, to both sides. A sum that is near
+    They are accumulated from the peak, where values change their sign, in both directions. A sum that is near
     the peak is then exact to the last digits however large the values further away are.
     """
     peak = _count_positive(descending)
@@ -110,7 +110,7 @@ def sums_from_peak(descending: FloatArray, factor: float | FloatArray) -> FloatA
 #: The share of each row that is marked positive: booleans without weights, numbers from 0 to 1 with them.
 Share = NDArray[Any]
 
-#: With more copies in a class than this, integer weights are treated like any others.
+#: With more copies in a class than this, integer weights are treated like other weights.
 MAX_COPIES = 2**24
 #: Up to this size, a score minus a margin of order 1 is exact enough for comparisons.
 MAX_EXACT_SCORE = 2.0**20
@@ -140,7 +140,7 @@ class ClassAtoms:
         return _select_highest(values, atoms.values[n_top - 1], n_top)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        """Distribute numbers of the sorted atoms to the rows that they are made of, by their weights."""
+        """Distribute numbers of the sorted atoms to the rows of the atoms, by their weights."""
         out = np.empty(len(values))
         out[np.argsort(values)[::-1]] = per_atom
         return out
@@ -213,10 +213,10 @@ class GroupedClassAtoms(WeightedClassAtoms):
 
 
 def shifted_keys(scores: FloatArray, shift: NDArray[Any]) -> FloatArray:
-    """Numbers in the order of ``scores - shift``.
+    """Numbers with the same order as ``scores - shift``.
 
-    Where scores are so large that the shift is lost in rounding they are ranks, by the difference and then
-    by the part of it that was rounded off.
+    If scores are so large that rounding would lose the shift, they are ranks by the difference and, among
+    ties, by its rounding error.
     """
     keys = scores - shift
     if max(keys.max(), -keys.min()) <= MAX_EXACT_SCORE:
@@ -288,7 +288,7 @@ class Labels:
 
     @staticmethod
     def check_scores(scores: ArrayLike, n_rows: int) -> FloatArray:
-        """Return scores as an array, or raise an error for another length, NaN or infinity."""
+        """Return scores as an array, or raise an error for a wrong length, NaN or infinity."""
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         if scores.ndim != 1 or len(scores) != n_rows:
             raise InvalidInputError(
@@ -303,7 +303,7 @@ class Labels:
         return scores
 
     def check_length(self, scores: FloatArray) -> None:
-        """Raise an error for scores of another length; cheap enough for every search."""
+        """Raise an error for a wrong number of scores; cheap enough for every search."""
         if len(scores) != len(self.positive):
             raise InvalidInputError(
                 f"there are {len(scores)} rows to score but {len(self.positive)} labels: the design and y "
@@ -390,7 +390,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class ClassTotals:
-    """What a group of rows needs to know of all rows: the masses and numbers of atoms of both classes.
+    """Totals of all rows that a group of rows needs: masses and numbers of atoms of both classes.
 
     Parameters
     ----------
@@ -418,9 +418,9 @@ class ClassTotals:
     def from_counts(
         cls, masses: Sequence[float], n_rows: Sequence[float], integer: Sequence[bool]
     ) -> ClassTotals:
-        """The totals from those of the negatives and the positives: (negative, positive).
+        """The totals from pairs of numbers for the negatives and the positives.
 
-        `n_rows` counts the rows with a weight above 0; `integer` tells whether all weights of a class are
+        `n_rows` counts the rows with a weight above 0; `integer` states whether all weights of a class are
         integers.
         """
         neg, pos = (
@@ -443,7 +443,7 @@ class GroupedLabels(Labels):
     weight : ndarray
         The mass of each group.
     totals : ClassTotals
-        Those of the rows.
+        The totals of the rows.
 
     Examples
     --------
@@ -520,8 +520,8 @@ def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | N
         raise InvalidInputError("sample_weight is zero for every row: at least one must be above 0.")
     if weight.max() > MAX_TOTAL_WEIGHT / n_rows:
         raise InvalidInputError(
-            f"sample_weight holds {weight.max():g}, too large to be summed over {n_rows} rows. Divide all "
-            "weights by their mean."
+            f"sample_weight contains {weight.max():g}, which is too large to be summed over {n_rows} rows. "
+            "Divide all weights by their mean."
         )
     return None if (weight == 1).all() else weight
 

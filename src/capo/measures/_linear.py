@@ -1,4 +1,4 @@
-"""Measures that are linear in the confusion matrix: each row has a price of an error.
+"""Measures that are linear in the confusion matrix: an error in each row has a price.
 
 With the price c_i of an error in row i, the worst labeling is found row by row, without a sort: R is a
 sum of weighted hinges
@@ -25,9 +25,9 @@ from ..exceptions import InvalidInputError
 from ._base import LabeledOracle, Measure, format_label
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
-#: Thresholds of rows of which one price is 0 are limited to these log-odds.
+#: Thresholds of rows with a price of 0 are limited to these log-odds.
 MAX_LOG_ODDS = 1e3
-#: Rows that a thread marks at a time.
+#: Number of rows that a thread marks at a time.
 TASK_ROWS = 2**16
 
 
@@ -138,7 +138,7 @@ class Cost(LinearMeasure):
     cost_fp, cost_fn : float or array-like of shape (n,), default=1.0
         Cost of a false positive and of a false negative: a number, or one number per row.
     benefit_tp : float or array-like of shape (n,), default=0.0
-        What a true positive is worth: a number, or one number per row.
+        Benefit of a true positive: a number, or one number per row.
 
     Notes
     -----
@@ -171,7 +171,7 @@ class Cost(LinearMeasure):
 
     @property
     def label(self) -> str:
-        """The name with the prices, as printed for users; without a benefit of 0."""
+        """The name with the prices, as printed for users; a benefit of 0 is omitted."""
         shown = {key: value for key, value in self.params.items() if key != "benefit_tp" or np.any(value)}
         arrays = {key: np.asarray(value) if np.ndim(value) else value for key, value in shown.items()}
         return format_label(self.name, arrays)
@@ -215,14 +215,14 @@ class Cost(LinearMeasure):
 
 
 def cost_log_odds(cost_fp: ArrayLike, stakes: ArrayLike) -> FloatArray:
-    """The log-odds above which calling a row positive is worth more in expectation than not.
+    """The log-odds above which calling a row positive has the higher expected value.
 
     Parameters
     ----------
     cost_fp : array-like
         The cost of a false positive, for each row.
     stakes : array-like
-        What a true positive is worth more than a false negative, for each row.
+        The difference in value between a true positive and a false negative, for each row.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def cost_log_odds(cost_fp: ArrayLike, stakes: ArrayLike) -> FloatArray:
 
 
 def _per_row(values: Any, name: str, labels: Labels) -> FloatArray:
-    """One number per row, or an error that tells the lengths."""
+    """One number per row, or an error with the lengths."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim and array.shape != labels.positive.shape:
         raise InvalidInputError(
@@ -300,7 +300,7 @@ class SelectionOracle(LabeledOracle):
 
 
 class PRBEP(FixedCountMeasure):
-    """Precision at the break-even point, where the number of predicted positives is that of positives."""
+    """Precision at the break-even point, where the number of predicted positives equals that of positives."""
 
     name = "prbep"
 

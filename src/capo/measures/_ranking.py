@@ -187,7 +187,8 @@ class PartialPairOracle(LabeledOracle):
         order = np.argsort(-scores[neg], kind="stable")
         s, ranked, mass = scores[pos], scores[neg][order], labels.mass[neg][order]
         ends = np.concatenate([[0.0], np.cumsum(mass)])
-        # The number of negatives above s - 1; where rounding makes them equal, its error decides.
+        # The number of negatives above s - 1; ties that result from rounding are broken by the rounding
+        # error.
         moved = s - 1.0
         sides = [np.searchsorted(-ranked, -moved, side=side) for side in ("left", "right")]
         r = np.clip(ends[np.where(s - moved < 1.0, sides[1], sides[0])], self.low, self.high)

@@ -59,22 +59,22 @@ class Description(NamedTuple):
 class Registry(Generic[AnyMeasure]):
     """The measures of one kind of target, by their names.
 
-    A name is that of an entry, or of a measure of two classes and an average, such as ``f1_macro``.
+    A name is an entry, or a measure of two classes with an average, such as ``f1_macro``.
 
     Attributes
     ----------
     kind : type
         The base class of the measures.
     entries : dict
-        For each name, what makes the measure, its formula and its use.
+        For each name, the constructor of the measure, its formula and its use.
     convert : callable
-        Makes a measure from one of two classes, or from a function.
+        Converts a measure of two classes or a function to a measure.
     aliases : dict
         Other names of entries.
     target : str
-        Follows the unknown name in the message of an error.
+        Text after an unknown name in error messages.
     average : callable, optional
-        Makes a measure from one of two classes and the name of an average.
+        Creates a measure from a measure of two classes and the name of an average.
     averages : dict
         Each average with its description.
     averaged_kind : type
@@ -158,7 +158,7 @@ class Registry(Generic[AnyMeasure]):
 
 
 def _parameters(make: Callable[..., object]) -> dict[str, Any]:
-    """The parameters that users give, with their defaults: all but those that are keywords only."""
+    """The parameters set by users, with their defaults: all except keyword-only ones."""
     found = inspect.signature(make).parameters.values()
     given = [each for each in found if each.kind is each.POSITIONAL_OR_KEYWORD]
     return {each.name: None if each.default is each.empty else each.default for each in given}
@@ -202,8 +202,8 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
     Parameters
     ----------
     measure : str, Measure or callable
-        A name from `names`; a formula of tp, fp, fn and tn such as ``"10 * tp - 2 * fp"``; a `Measure`,
-        which is returned as it is; or a vectorized function of (tp, fp, fn, tn).
+        A name from `names`; a formula of tp, fp, fn and tn such as ``"10 * tp - 2 * fp"``; a `Measure`, which
+        is returned unchanged; or a vectorized function of (tp, fp, fn, tn).
     **params
         Parameters of a named measure, such as ``beta=2`` for ``"fbeta"``.
 

@@ -50,7 +50,7 @@ SearchResult = tuple[int, int, float]
 
 
 class Grid(NamedTuple):
-    """The confusion matrices among which the maximum is, with their prefix sums.
+    """The confusion matrices to search for the maximum, with their prefix sums.
 
     They are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
     ``0 <= t < len(gain_neg)``.
@@ -82,7 +82,7 @@ class Strategy(ABC):
         """The maximizer of V for the sorted atoms of both classes."""
 
     def grid(self, pos: AtomArray, neg: AtomArray, scale: float, is_monotone: bool) -> Grid:
-        """All confusion matrices, or those with the maximum if Delta falls with a and rises with b.
+        """All confusion matrices, or only candidates for the maximum if Delta falls with a and rises with b.
 
         Marking a positive with a score below 0 as positive, or a negative with a score above 0 as
         negative, can then only lower V.
@@ -190,7 +190,7 @@ class ConvexConcave(Strategy):
 
 
 class Blocks(NamedTuple):
-    """Rectangular blocks of confusion matrices, given by their corners, which belong to them."""
+    """Rectangular blocks of confusion matrices, given by their corners (inclusive)."""
 
     a0: IntArray
     a1: IntArray

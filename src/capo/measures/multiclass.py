@@ -3,7 +3,7 @@
 A measure of labels is a function psi of the K x K confusion matrix C, with true classes in rows and predicted
 classes in columns. For rows whose labels are known as probabilities, a labeling has the *expected* confusion
 matrix ``C[j, k] = sum of p_ij over the rows i with the label k``, and `search` looks for the rule whose
-labeling has the best value of it. How good the rule is follows from the family of the measure:
+labeling has the best value of it. What is known about the result depends on the family of the measure:
 
 - *linear*: the best labeling is found row by row;
 - *linear-fractional*, a ratio of two linear functions: Dinkelbach's iteration ends in the best labeling;
@@ -41,27 +41,27 @@ from ._registry import Description, Registry
 
 __all__ = ["ConfusionMatrixMeasure", "MulticlassMeasure", "RuleSearch", "describe", "get", "names"]
 
-#: Rows of which a starting point is found, and on which the starting points are compared.
+#: Largest number of rows to find starting points on, and to compare them on.
 MAX_ROWS_FOR_START = 50_000
-#: Random multipliers among the starting points.
+#: Number of starting points with random multipliers.
 N_RANDOM_STARTS = 6
-#: Linearizations of one ascent.
+#: Largest number of linearizations of one ascent.
 MAX_STEPS = 50
-#: How often a step that does not improve is halved.
+#: Largest number of times to halve a step without improvement.
 MAX_HALVINGS = 3
 #: Improvements below this are rounding errors.
 MIN_IMPROVEMENT = 1e-12
 #: Masses are varied by this share of all mass for the gradient.
 GRADIENT_STEP = 1e-6
-#: Cells of the matrices that are evaluated together for the gradient.
+#: Largest number of cells of matrices that are evaluated together for the gradient.
 MAX_GRADIENT_CELLS = 2**21
-#: Iterations of Dinkelbach's method; each is an improvement, and a handful suffices.
+#: Largest number of iterations of Dinkelbach's method; each is an improvement, and a handful suffices.
 MAX_FRACTION_STEPS = 100
 #: A relative improvement below this is a rounding error.
 FRACTION_TOL = 1e-13
 #: Steps of the relaxation that bounds the geometric mean.
 N_GMEAN_STEPS = 30
-#: Labels that vary less than this are all the same, up to rounding errors.
+#: Labels with a smaller variance are constant up to rounding errors.
 MIN_SPREAD = 1e-14
 #: Recalls below this are treated as this in the geometric mean's relaxation.
 MIN_RECALL = 1e-9
@@ -177,7 +177,7 @@ class ExpectedRows:
 
 @dataclass(frozen=True)
 class RuleSearch:
-    """A rule, the value that it is expected to reach, and a bound on what any labeling can reach.
+    """A rule, its expected value, and a bound on the expected value of any labeling.
 
     Attributes
     ----------
@@ -214,10 +214,10 @@ class MulticlassMeasure(DerivedMeasure):
 
     @abstractmethod
     def best_rule(self, rows: ExpectedRows) -> RuleSearch:
-        """Return the rule with the best expected value that is found."""
+        """Return the rule with the best expected value found."""
 
     def search(self, rows: ExpectedRows) -> RuleSearch:
-        """Return the best rule with a bound on what any labeling can reach."""
+        """Return the best rule found, with a bound on the expected value of any labeling."""
         return self.best_rule(rows)
 
     def for_classes(self, classes: NDArray[Any]) -> MulticlassMeasure:
@@ -225,12 +225,12 @@ class MulticlassMeasure(DerivedMeasure):
         return self
 
     def with_order(self, labels: list[Any]) -> MulticlassMeasure:
-        """Return the measure for classes in this order, if their order matters and is not given."""
+        """Return the measure for classes in this order, if their order matters and is not set."""
         return self
 
     @property
     def assumes_order(self) -> bool:
-        """Whether the order of the classes matters and is not given, so that the labels are sorted."""
+        """Whether the order of the classes matters but is not set, so that the sorted labels are used."""
         return False
 
 
@@ -307,7 +307,7 @@ class ConfusionMatrixMeasure(MulticlassMeasure):
         return max(found, key=lambda each: each.value)
 
     def _ascend(self, rows: ExpectedRows, start: DecisionRule) -> RuleSearch:
-        """Improve a rule by linearization until no step improves it; steps that do not are halved."""
+        """Improve a rule by linearization until no step improves it; steps without improvement are halved."""
 
         def evaluate(rule: DecisionRule) -> tuple[DecisionRule, FloatArray, float]:
             confusion = rows.confusion(rule.predict(rows.probabilities))
@@ -441,14 +441,14 @@ class ClassAverage(AveragedMeasure, ConfusionMatrixMeasure):
 
 
 class BestCut(NamedTuple):
-    """A bound on the expected value of a binary measure, and the threshold that comes next to it.
+    """A bound on the expected value of a binary measure, and the best threshold.
 
     Attributes
     ----------
     bound : float
         No labeling of the rows has a higher expected value.
     threshold : float
-        Of all thresholds the one with the best value: rows of a higher probability are positive.
+        The threshold with the best value: rows with a higher probability are positive.
     tp, fp : float
         Its expected true and false positives.
     """
@@ -506,7 +506,7 @@ def binary_values(
 class Accuracy(GainMeasure):
     """Accuracy of many classes: the share of correct predictions, as a gain matrix.
 
-    It has the name of its counterpart of two classes, and so have the others here that generalize one.
+    Measures of this module that generalize a measure of two classes have the same name.
     """
 
     name: ClassVar[str] = "accuracy"
@@ -630,9 +630,9 @@ class MicroF1(FractionMeasure):
 
 @dataclass(frozen=True)
 class CohenKappa(FractionMeasure):
-    """Cohen's kappa of many classes: agreement beyond chance; with weights, near classes are smaller errors.
+    """Cohen's kappa of many classes: agreement beyond chance.
 
-    Generalizes the measure of two classes of this name.
+    With weights, errors between near classes count less. Generalizes the measure of two classes of this name.
 
     Parameters
     ----------
@@ -748,7 +748,7 @@ class MCC(ConfusionMatrixMeasure):
         return ratio(hits - (true * predicted).sum(axis=-1), np.where(is_varied, root, 0.0))
 
     def bound(self, rows: ExpectedRows) -> float:
-        """Return the bound by the inequality of Cauchy and Schwarz.
+        """Return the bound by the Cauchy-Schwarz inequality.
 
         The covariance of probabilities and labels is at most the product of their standard deviations.
         """
@@ -943,7 +943,7 @@ def names() -> list[str]:
 
 
 def describe() -> list[Description]:
-    """Descriptions of all measures of many classes, as `capo.measures.describe` has those of two.
+    """Descriptions of all measures of many classes, like `capo.measures.describe` for two classes.
 
     Examples
     --------
@@ -955,14 +955,14 @@ def describe() -> list[Description]:
 
 
 def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **params: Any) -> MulticlassMeasure:
-    """A measure of many classes, as `capo.measures.get` returns one of two.
+    """A measure of many classes, like `capo.measures.get` for two classes.
 
     Parameters
     ----------
     measure : str, Measure, MulticlassMeasure or callable
-        A name from `names`; a measure of two classes, by name or as an object, which stands for its
-        counterpart of many classes, or else for its mean over the classes, each against the rest; or a
-        function of confusion matrices of shape (..., n_classes, n_classes).
+        A name from `names`; a measure of two classes, by name or as an object, which is replaced by its
+        counterpart for many classes or, if there is none, by its mean over the classes, each against the
+        rest; or a function of confusion matrices of shape (..., n_classes, n_classes).
     **params
         Parameters of a named measure, such as ``classes`` for ``"f1_micro"``.
 

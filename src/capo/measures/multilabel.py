@@ -23,7 +23,7 @@ __all__ = ["EntryAverage", "LabelAverage", "MultilabelMeasure", "RowAverage", "d
 
 #: Weights of the rows, or None.
 Weights = FloatArray | None
-#: Rows whose expected F1 is computed at once: each takes some kilobytes per label.
+#: Number of rows whose expected F1 is computed at once: each takes some kilobytes per label.
 F1_BLOCK_ROWS = 1000
 
 
@@ -39,8 +39,7 @@ class MultilabelMeasure(DerivedMeasure):
 class LabelAverage(AveragedMeasure, MultilabelMeasure):
     """Average over the labels of a binary measure.
 
-    A label with rows of one class only does not count for a measure that is not defined for it, such as the
-    ROC area.
+    A label with a single class is left out if the measure is not defined for it, as for the ROC area.
 
     Parameters
     ----------
@@ -115,12 +114,12 @@ class SamplesF1(RowAverage):
 class PrecisionAtK(RowAverage):
     """Precision at k of label matrices: the mean over the rows for the k labels with the highest scores.
 
-    The measure of two classes of this name is about the k rows with the highest scores.
+    The measure of two classes with this name refers to the k rows with the highest scores.
 
     Parameters
     ----------
     k : int, default=1
-        How many labels are predicted for each row.
+        Number of labels predicted for each row.
     """
 
     k: int = 1
@@ -149,8 +148,8 @@ def expected_f1(sorted_probabilities: FloatArray) -> FloatArray:
     """Return the expected F1 of predicting the k most probable labels, for k = 0 .. n_labels.
 
     For independent labels. Let S be the number of true labels among the first k and R that among the others:
-    ``E F = sum_a P(S = a) 2 a E[1 / (k + a + R)]``. With ``s(k, t) = E[1 / (t + R_k)]`` both follow from
-    one label more or less, so that all k take O(n_labels^2) steps (Ye, Chai, Lee and Chieu, ICML 2012).
+    ``E F = sum_a P(S = a) 2 a E[1 / (k + a + R)]``. With ``s(k, t) = E[1 / (t + R_k)]``, both follow from
+    adding or removing one label, so that all k take O(n_labels^2) steps (Ye, Chai, Lee and Chieu, ICML 2012).
 
     Parameters
     ----------
@@ -199,7 +198,7 @@ _REGISTRY: Registry[MultilabelMeasure] = Registry(
 
 
 def names() -> list[str]:
-    """The names of all measures of label matrices, sorted, as `capo.measures.names` has those of two classes.
+    """The names of all measures of label matrices, sorted, like `capo.measures.names` for two classes.
 
     Examples
     --------
@@ -211,7 +210,7 @@ def names() -> list[str]:
 
 
 def describe() -> list[Description]:
-    """Descriptions of all measures of label matrices, as `capo.measures.describe` has those of two classes.
+    """Descriptions of all measures of label matrices, like `capo.measures.describe` for two classes.
 
     Examples
     --------
@@ -223,14 +222,14 @@ def describe() -> list[Description]:
 
 
 def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **params: Any) -> MultilabelMeasure:
-    """A measure of label matrices, as `capo.measures.get` returns one of two classes.
+    """A measure of label matrices, like `capo.measures.get` for two classes.
 
     Parameters
     ----------
     measure : str, Measure, MultilabelMeasure or callable
         A name from `names`: a binary measure's name followed by ``_macro``, ``_weighted`` or ``_micro``,
         ``"f1_samples"`` or ``"precision_at_k"``. A binary measure, by name, as an object, as a formula or
-        as a function of (tp, fp, fn, tn), stands for its mean over the labels.
+        as a function of (tp, fp, fn, tn), is averaged over the labels.
     **params
         Parameters of the measure, such as ``beta`` for ``"fbeta_macro"`` or ``k`` for ``"precision_at_k"``.
 

@@ -313,7 +313,7 @@ def slider_ticks(thresholds: FloatArray) -> list[tuple[float, str]]:
 def fold_thresholds(model: CAPOClassifier) -> list[float]:
     """The thresholds that were chosen without the rows of one fold, as ascending probabilities.
 
-    There are none if the threshold was not chosen in cross-validation, or if it was moved afterward.
+    Empty if the threshold was not chosen by cross-validation, or was changed afterward.
     """
     moved = (model.guarantee_, model.population_, model.prices_)
     if not model.measure_.needs_threshold or any(each is not None for each in moved):
@@ -432,7 +432,7 @@ def draw_calibration(bins: list[CalibrationBin]) -> Chart:
 def list_policies(
     model: CAPOClassifier, labels: Labels, log_odds: FloatArray, prices: RowPrices
 ) -> list[tuple[str, float, str]]:
-    """Return the ways to decide, how many rows each calls positive, and its money."""
+    """Return the ways to decide, with the number of rows that each calls positive and its total."""
     threshold, n_rows = format_threshold(model.threshold_), len(log_odds)
     decisions = {
         "the threshold of each row": prices.decide(log_odds),

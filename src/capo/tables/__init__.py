@@ -1,1 +1,1 @@
-"""A data frame as numbers: the kind of each column, parsing, encoding, checks."""
+"""Data frames as numbers: kinds of columns, parsing, encoding and checks."""

@@ -36,20 +36,21 @@ from .vectors import read_vectors, recognize_vectors
 
 #: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
 MAX_MAGNITUDE = 1e100
-#: The ROC area of a single column from which on it gives the target away, whatever the other columns do.
+#: A single column with at least this ROC area determines the target, whatever the other columns do.
 MIN_LEAK_AUC = 0.995
-#: A lower ROC area is enough for a column of a few values that stands out: the next best errs so many times
-#: as often. A measurement may be that good by itself; a column of a few values is more likely a copy.
+#: A lower ROC area is enough for a column with few values if the next best column errs this many times as
+#: often. A measurement may be that good by itself; a column with few values is more likely a copy.
 MIN_OUTSTANDING_AUC, OUTSTANDING_FACTOR, MAX_FEW_VALUES = 0.97, 5.0, 20
 #: A lower ROC area is enough for a column whose name contains that of the target.
 MIN_NAMESAKE_AUC = 0.9
-#: With fewer rows of a class, nothing is said about columns and order.
+#: Columns and the order of rows are not checked with fewer rows of a class.
 MIN_CLASS_ROWS = 10
-#: Numbers with more different values are binned by quantiles into so many bins.
+#: Number of quantile bins for numbers with more different values.
 MAX_CODES, N_BINS = 200, 30
-#: Rows whose label changes so rarely, relative to a random order and in standard errors, are sorted.
+#: Rows count as sorted if their label changes more rarely than in a random order by this many standard
+#: errors.
 MAX_RELATIVE_RUNS, MIN_SORTED_DEVIATIONS = 0.7, 6.0
-#: Shorter names of targets are not looked for in names of columns.
+#: Shorter target names are not searched for in column names.
 MIN_NAME_LENGTH = 3
 
 
@@ -106,7 +107,7 @@ def _raise_large_number(value: Any, column: str, row: int) -> None:
 
 
 class DataFinding(NamedTuple):
-    """Something about training data that may mislead.
+    """A problem of the training data that may mislead.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class DataFinding(NamedTuple):
 def check_data(
     X: Any, positive: BoolArray, schema: FeatureSchema | None = None, *, target: str = ""
 ) -> list[DataFinding]:
-    """Look for columns that give the target away, constant and empty columns, and sorted rows.
+    """Find columns that determine the target, constant and empty columns, and sorted rows.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def check_data(
     Returns
     -------
     list of DataFinding
-        What was found; empty if there is nothing.
+        The findings; empty if there are none.
 
     Examples
     --------
@@ -243,8 +244,8 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
             yield DataFinding(
                 "leak",
                 (name,),
-                f"The column {name!r} nearly gives the target away by itself (ROC area {area:.3f}). If it is "
-                "known only after the fact, leave it out.",
+                f"The column {name!r} almost determines the target by itself (ROC area {area:.3f}). Drop it "
+                "if it is not known before the prediction.",
             )
 
 
@@ -257,7 +258,7 @@ def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
             shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
             reason = "all values are missing" if topic == "empty" else "all rows have the same value"
             subject = "columns" if len(names) > 1 else "column"
-            yield DataFinding(topic, names, f"The {subject} {shown} cannot contribute: {reason}.")
+            yield DataFinding(topic, names, f"The {subject} {shown} cannot be used: {reason}.")
 
 
 def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
@@ -270,15 +271,15 @@ def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
         yield DataFinding(
             "sorted",
             (),
-            "The rows are sorted by the target, or by something that depends on it: a column that follows "
-            "their order would give the target away. If the order is that of time, later rows should be "
-            "predicted from earlier ones.",
+            "The rows are sorted by the target, or by something that depends on it: a column in the same "
+            "order would determine the target. If the order is that of time, later rows should be predicted "
+            "from earlier ones.",
         )
 
 
 #: A row is a copy only if fewer rows equal to it than this are expected by chance.
 MAX_EXPECTED_COPIES = 0.1
-#: Parts of a vector that have a code of their own.
+#: Number of parts of a vector with separate codes.
 N_VECTOR_PARTS = 4
 #: An odd number without structure: a product with it spreads a column's bits over the hash.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -413,7 +414,7 @@ def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 MAX_DUPLICATE_SHARE = 0.05
 #: Fingerprints that are kept: those of the smallest hashes, which are a random sample of the rows.
 MAX_FINGERPRINTS = 100_000
-#: The probability of so many copies, if no more than the largest share are, below which rows are refused.
+#: Rows are rejected if the probability of this many copies, at the largest allowed share, is below this.
 MAX_P_VALUE = 1e-3
 
 
@@ -433,7 +434,7 @@ class SeenRows:
     share_repeated : float
         The share of the rows with a fingerprint that equal another one: as many new rows are expected to.
     checksum : int
-        The sum of all hashes, which tells whether the whole table is the same, in any order.
+        The sum of all hashes, which identifies the whole table, in any order of its rows.
 
     Examples
     --------
@@ -501,11 +502,11 @@ def warn_of_data(
     if schema is not None and targets is not None:
         _warn_of_columns(X, schema, targets, target_name, stacklevel=stacklevel + 1)
     for name, reason in find_numbered_columns(X).items():
-        advice = ". If it is an identifier, drop it: what is learned from it does not hold for new rows."
+        advice = ". If it is an identifier, drop it: what a model learns from it does not apply to new rows."
         if reason:
             advice = (
-                f", and {reason}: the auxiliaries that are given by name and the delta function do not use "
-                "it. Drop it, or convert it to float to use it."
+                f", and {reason}: the auxiliaries selected by name and the delta function do not use it. "
+                "Drop it, or convert it to float to use it."
             )
         message = f"The column {name!r} has a different whole number in each row{advice}"
         warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
@@ -562,11 +563,11 @@ def warn_of_majority_class(classes: NDArray[np.generic], positive: BoolArray, *,
 
 
 def warn_of_alphabetical_order(classes: NDArray[np.generic], measure: str, *, stacklevel: int) -> None:
-    """Warn if the order of classes matters and is that of their texts."""
+    """Warn if the order of classes matters but is only alphabetical."""
     if classes.dtype.kind not in "biuf":
         warnings.warn(
-            f"{measure} takes the classes in the order of the alphabet: {list_labels(classes.tolist())}. If "
-            "that is not their order, give it by the measure's parameter order.",
+            f"{measure} uses the alphabetical order of the classes: {list_labels(classes.tolist())}. Set the "
+            "measure's parameter order if this is not their order.",
             DataWarning,
             stacklevel=stacklevel + 1,
         )

@@ -82,18 +82,18 @@ _TIME_NAME = re.compile(
 _UNAMBIGUOUS = "year-month-day"
 _DAY_FIRST, _MONTH_FIRST = "day-month-year", "month-day-year"
 _TWO_DIGIT_YEAR = "name-of-month two-digit-year"
-#: Digits may be a number, which a column of other dates has no place for.
+#: Layouts of digits only, which may be numbers and are not mixed with other layouts.
 _COMPACT = "yearmonthday"
-#: Dates that stand for none in databases.
+#: Dates that mean a missing date in databases.
 _NO_DATE = re.compile(
     r"(?:0000[-/.]00[-/.]00|00[-/.]00[-/.]0000|9999[-/.]12[-/.]31|(?:31[-/.]12|12[-/.]31)[-/.]9999)"
     r"(?:[ T].*)?"
 )
-#: What separates the layouts of a column that mixes several.
+#: The separator of the layouts of a column with several layouts.
 _LAYOUT_SEPARATOR = ", "
 #: Years written with two digits up to this one are of this century.
 LAST_TWO_DIGIT_YEAR = 50
-#: A layout is tried on all values only if it fits one of so many first ones.
+#: A layout is tried on all values only if it fits one of this many first values.
 N_HEAD_VALUES = 50
 #: Digits are a date only if there are at least this many different ones.
 MIN_COMPACT_DATES = 5
@@ -143,10 +143,10 @@ class DateKind(ParsedKind):
         if len(fitting) > 1 and fitting[1] == layout.replace(_DAY_FIRST, _MONTH_FIRST):
             is_month_first = any("/" in text for text in head if _LAYOUTS[_DAY_FIRST].fullmatch(text))
             layout = fitting[int(is_month_first)]
-            order = f"the {'first' if is_month_first else 'second'} number is taken for the month"
+            order = f"the {'first' if is_month_first else 'second'} number is read as the month"
         kind = cls(layout=layout)
         mixed = f"its dates are written in {len(kind.layouts)} ways" if len(kind.layouts) > 1 else ""
-        short = "the number after the month is taken for the year" if layout == _TWO_DIGIT_YEAR else ""
+        short = "the number after the month is read as the year" if layout == _TWO_DIGIT_YEAR else ""
         return kind.accept(values, f"dates: {layout}", mixed, order, short)
 
     @classmethod
@@ -268,7 +268,7 @@ class DurationKind(ParsedKind):
     Attributes
     ----------
     clock : {"hours:minutes", "minutes:seconds"}
-        What two numbers with a colon are.
+        The meaning of two numbers with a colon.
     """
 
     name: ClassVar[str] = "duration"

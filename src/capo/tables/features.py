@@ -34,7 +34,7 @@ from .vectors import VectorFeatures
 MAX_STANDARDIZED = 5.0
 #: Knots of the function that makes quantiles of a column of scores.
 MAX_KNOTS = 256
-#: A value of a column of scores has an indicator if it has so many training rows, and this share of them.
+#: A value of a score column gets an indicator if at least this many training rows, and this share, have it.
 MIN_FREQUENT_ROWS, MIN_FREQUENT_SHARE = 10, 0.05
 #: Nystroem components of ``delta="rbf"``.
 N_DELTA_COMPONENTS = 300
@@ -46,7 +46,7 @@ MIN_CATEGORY_COUNT = 5
 MAX_ONE_HOT_COLUMNS = 50
 #: Singular directions of a column of free text, for trees.
 N_WORD_COMPONENTS = 30
-#: Principal directions of a column of vectors, for trees: one for so many rows, within these limits.
+#: Principal directions of a column of vectors for trees: one per this many rows, within these limits.
 ROWS_PER_DIRECTION, MIN_DIRECTIONS, MAX_DIRECTIONS = 20, 32, 128
 #: Numbers of a table up to which the delta function sees all entries of vectors.
 MAX_DELTA_NUMBERS = 5_000_000
@@ -122,7 +122,7 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
 
 
 def count_directions(X: Any) -> int:
-    """Return how many principal directions of a longer vector trees see."""
+    """Return the number of principal directions of longer vectors that trees use."""
     return int(np.clip(X.shape[0] // ROWS_PER_DIRECTION, MIN_DIRECTIONS, MAX_DIRECTIONS))
 
 
@@ -164,8 +164,8 @@ def clip_standardized(values: Any) -> Any:
 def make_score_features(schema: FeatureSchema) -> Any:
     """Make an unfitted transformer of columns of scores or answers, for a linear model of them alone.
 
-    The order of scores is kept. Numbers become normal quantiles: neither their scale nor a few extreme ones
-    matter. Missing values have a column of their own, and so has each answer that is a category.
+    The order of scores is kept. Numbers become normal quantiles, so their scale and a few extreme values do
+    not matter. Missing values have a separate column, and so does each answer that is a category.
     """
     numeric = [column.key for column in schema.of_role("numeric")]
     one_hot = CategoryOneHotEncoder(min_frequency=1, max_categories=MAX_ONE_HOT_COLUMNS)
@@ -408,7 +408,7 @@ class CategoryOneHotEncoder(preprocessing.OneHotEncoder):
 
 #: The parts of dates, in their order.
 DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
-#: With labels, a part is kept if its effect recurs in other periods by so many standard errors.
+#: With labels, a part is kept if its effect recurs in other periods by this many standard errors.
 MIN_PART_DEVIATIONS = 3.0
 _SECONDS_PER_DAY = 86400.0
 
@@ -421,15 +421,15 @@ class DateParts(TableTransformer):
     With labels, only the days and parts whose effect recurs from period to period are kept: a month's from
     year to year, a weekday's from week to week. Others would be noise.
 
-    The days since the first are at most those of the last training row, and at least 0: what changes with
-    time is not extrapolated, so that new rows, which are later than all training rows, are like the last.
+    The days since the first are at most those of the last training row, and at least 0: trends are not
+    extrapolated, so that new rows after the training period are treated like the last ones.
 
     Attributes
     ----------
     origin_, last_ : ndarray of shape (n_features_in_,)
         The first and the last day of the training rows, in days since 1970.
     is_kept_ : ndarray of shape (n_features_in_, 6) of bool
-        Which parts are kept. A column without times of day has no hour.
+        Which parts are kept; the hour only for columns with times of day.
 
     Examples
     --------
@@ -511,7 +511,7 @@ def _parts_to_keep(parts: list[FloatArray], y: Any) -> BoolArray:
 
 
 def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -> bool:
-    """Whether what a part tells about the labels in every second period holds in the others.
+    """Whether the effect of a part on the labels in every second period recurs in the others.
 
     The days tell the rest: differences between periods, trends within them, and special single days.
     """

@@ -37,9 +37,9 @@ _MARKERS = (
 )
 #: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
 MISSING_MARKERS = frozenset(_MARKERS.split("|"))
-#: What the encoders of a model make of a kind; "none" is left out.
+#: The roles of a kind in the encoders of a model; "none" is left out.
 Role = Literal["numeric", "date", "category", "text", "tags", "vector", "none"]
-#: Different texts that may be no number or date in a column of them, and the share of the rows with them.
+#: Largest number of other texts in a column of numbers or dates, and largest share of the rows with them.
 MAX_ODD_TEXTS = 3
 MAX_ODD_SHARE = 0.05
 
@@ -57,7 +57,7 @@ def iter_columns(X: Any) -> Iterator[list[Any]]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number and not missing; True and False are not."""
+    """Whether a value is a number and not missing; True and False are not numbers."""
     return not isinstance(value, bool) and isinstance(value, Real | Decimal) and not is_missing(value)
 
 
@@ -172,7 +172,7 @@ class ColumnValues:
 
 
 class Recognition(NamedTuple):
-    """A kind that fits a column, why, and a doubt that the user should resolve (empty if there is none)."""
+    """A kind that fits a column, the reason, and a doubt for the user to resolve (empty if there is none)."""
 
     kind: ColumnKind
     reason: str
@@ -194,9 +194,9 @@ class ColumnKind(ABC):
 
     @classmethod
     def impose(cls, values: ColumnValues) -> ColumnKind:
-        """Return the kind that a user demands for a column; what it cannot parse counts as missing.
+        """Return the kind requested for a column; values that it cannot parse count as missing.
 
-        If the values are recognized as of this kind, they are read in the same way as without the demand.
+        Values that are recognized as this kind are read as they would be without the request.
         """
         found = cls.recognize(values)
         return cls._impose_unrecognized(values) if found is None else found.kind
@@ -245,7 +245,7 @@ class ParsedKind(ColumnKind):
         """Parse a text; None if it is not of this kind."""
 
     def convert_numbers(self, values: FloatArray) -> FloatArray:
-        """Return what values that are numbers already stand for, with NaN for a missing value."""
+        """Convert values that are already numbers, with NaN for a missing value."""
         return values
 
     def parse_or_missing(self, text: str | None) -> float | None:
@@ -281,7 +281,7 @@ class ParsedKind(ColumnKind):
 
     @classmethod
     def _candidates(cls, values: ColumnValues) -> Iterable[Self]:
-        """The ways in which values that are not recognized may still be written."""
+        """Other formats to try for values that are not recognized."""
         return (cls(),)
 
     @classmethod
@@ -331,7 +331,7 @@ class BooleanKind(ParsedKind):
         return Recognition(cls(), f"its values are {', '.join(map(repr, list(values.counts)[:6]))}")
 
 
-#: With fewer rows, values that all differ are no evidence of an identifier.
+#: With fewer rows, distinct values are not evidence of an identifier.
 MIN_IDENTIFIER_ROWS = 20
 #: Different whole numbers that fill at least this share of their range are a count of the rows.
 MIN_INDEX_DENSITY = 0.5
@@ -345,9 +345,9 @@ _CAMEL_CASE_IDENTIFIER = re.compile(r"[a-z](Id|ID)$")
 
 
 def find_index_reason(name: str, values: FloatArray) -> str | None:
-    """Return why a column of whole numbers that all differ is taken for an index or an identifier.
+    """Return why a column of distinct whole numbers looks like an index or an identifier.
 
-    The empty text means that only its values differ, and None that they are no such numbers.
+    The result is empty if only the values suggest it, and None if the column is not such a column.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def find_index_reason(name: str, values: FloatArray) -> str | None:
 def find_numbered_columns(X: Any) -> dict[str, str]:
     """The columns of a data frame with whole numbers that differ in every row, with the reasons.
 
-    Only columns with an integer type are looked at; see `find_index_reason`.
+    Only columns with an integer type are examined; see `find_index_reason`.
     """
     columns = nw.from_native(X, eager_only=True).iter_columns() if is_dataframe(X) else ()
     found = {
@@ -395,13 +395,13 @@ TAG_SEPARATORS = (LIST_SEPARATOR, "|", ";", ",")
 #: In lists of tags this share of the values has several, and each tag occurs so often on average.
 MIN_TAGGED_SHARE = 0.2
 MIN_TAG_COUNT = 5.0
-#: What a list is written in, with quotes around its tags.
+#: The brackets of a list that has quotes around its tags.
 _OPENING = {"[": "]", "{": "}", "(": ")"}
-#: Longer texts between separators are no tags.
+#: Longer texts between separators are not tags.
 MAX_TAG_LENGTH = 40
-#: Different tags of a column.
+#: Largest number of different tags of a column.
 MAX_TAGS = 2000
-#: Categories are in doubt if so many values begin with a digit, or so many are numbers and most differ.
+#: Categories are doubtful if this share of the values begins with a digit, or is numeric and most differ.
 MIN_DIGIT_SHARE, MIN_NUMBER_SHARE, MIN_NUMBERS = 0.8, 0.3, 10
 _BEGINS_WITH_DIGIT, _DECIMAL = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
 _LEADING_ZERO = re.compile(r"0\d+")
@@ -432,7 +432,7 @@ class CategoryKind(ColumnKind):
 
     @classmethod
     def _doubt(cls, values: ColumnValues) -> str:
-        """A doubt if most values begin with a digit and still are no numbers or dates."""
+        """A doubt if most values begin with a digit but are not numbers or dates."""
         odd = next((text for text in values.counts if not _DECIMAL.fullmatch(text)), "")
         n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
         if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
@@ -452,7 +452,7 @@ class CodeKind(CategoryKind):
     ----------
     width : str
         The number of digits that all codes have, to which others are filled up with zeros. If it is empty,
-        numbers are refused: the reader that took the codes for numbers has lost their spelling.
+        numbers are an error, since a reader that converted the codes to numbers has lost their spelling.
     """
 
     name: ClassVar[str] = "code"
@@ -522,7 +522,7 @@ class TagsKind(ColumnKind):
     Attributes
     ----------
     separator : str
-        What separates the tags.
+        The separator of the tags.
     """
 
     name: ClassVar[str] = "tags"

@@ -29,11 +29,11 @@ class NumberParts(NamedTuple):
     number : str
         The number without its sign.
     prefix, suffix : str
-        What stands before and after it.
+        The text before and after it.
     is_negative : bool
         Whether it has a minus sign, before or after it, or is in parentheses.
     mark : str
-        What says that it is not exact, such as "<" or "+" after it.
+        A mark of an inexact number, such as "<" or "+" after it.
     """
 
     number: str
@@ -65,7 +65,7 @@ class NumberParts(NamedTuple):
 Style = tuple[str, str]
 #: All styles, from the most to the least usual.
 STYLES: tuple[Style, ...] = (("", "."), (",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("", ","))
-#: "1.234" can be 1234 only if there are at least so many different digits after points.
+#: "1.234" is read as 1234 only if at least this many different digits follow points.
 MIN_POINTED_ENDINGS = 5
 _POINTED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _BELOW_THOUSAND = re.compile(r"[+-]?[1-9]\d{0,2}")
@@ -89,7 +89,7 @@ def _parse_number(text: str, style: Style) -> float | None:
 
 
 def _choose_style(numbers: list[str], values: ColumnValues, is_money: bool) -> tuple[Style, str] | None:
-    """The style that all numbers have, and a doubt if another would give other values."""
+    """The style of all numbers, and a doubt if another style would give different values."""
     fitting = [style for style in STYLES if all(map(_number_pattern(style).fullmatch, numbers))]
     if not fitting:
         return None
@@ -113,8 +113,8 @@ def _choose_style(numbers: list[str], values: ColumnValues, is_money: bool) -> t
 def has_pointed_thousands(numbers: Iterable[str], has_decimal_commas: bool) -> bool:
     """Whether points are separators of thousands: all numbers from 1000 on have them, and none below.
 
-    Decimal fractions that are rounded to three digits would include 1.5 before they include 2. In a file that
-    has numbers with a decimal comma, numbers below 1000 are no condition.
+    Decimal fractions that are rounded to three digits would include 1.5 before they include 2. If the file
+    has numbers with a decimal comma, numbers below 1000 are not required.
     """
     pointed = [each for each in numbers if "." in each]
     others = [each for each in numbers if "." not in each and each.strip("+-0")]
@@ -135,7 +135,7 @@ _MULTIPLES = read_values(
     "k=1e3 m=1e6 mn=1e6 mio=1e6 mio.=1e6 million=1e6 b=1e9 bn=1e9 mrd=1e9 mrd.=1e9 billion=1e9"
 )
 _MULTIPLE = "|".join(sorted(map(re.escape, _MULTIPLES), key=len, reverse=True))
-#: What surrounds an amount, with a space between what is before and after it.
+#: The text around an amount, with a space between the parts before and after it.
 _AMOUNT = re.compile(
     rf"(?P<before>{_CURRENCY})? ?(?P<multiple>(?i:{_MULTIPLE}))?\s?(?P<after>{_CURRENCY})?\s?"
     r"(?P<per>(?:/|per |p\.).+)?"
@@ -184,7 +184,7 @@ class NumberKind(ParsedKind):
 
     @classmethod
     def _from_parts(cls, parts: list[NumberParts]) -> Self | None:
-        """The kind for numbers with these surroundings; None if they do not belong together."""
+        """The kind for numbers with these surroundings; None if the surroundings are inconsistent."""
         return cls()
 
     def _factor(self, parts: NumberParts) -> float | None:
@@ -207,7 +207,7 @@ class NumberKind(ParsedKind):
         if 2 * n_possible < len(head) or len(numbers) - n_possible > MAX_ODD_TEXTS:
             return None
         parts = [each for each in _split_all(values) if cls._is_possible(each)]
-        # Values such as "<=50" and ">50" differ in nothing but their marks, which then matter.
+        # Values such as "<=50" and ">50" only differ in their marks, which therefore matter.
         marked = {each._replace(prefix="") for each in parts}
         marks_matter = len({each._replace(mark="") for each in marked}) < len(marked)
         kind = cls._from_parts(parts) if parts and not marks_matter else None
@@ -338,7 +338,7 @@ class QuantityKind(NumberKind):
 
 
 def _is_one_unit(units: set[str]) -> bool:
-    """Whether units are one, in the singular and the plural."""
+    """Whether units are the singular and the plural of the same unit."""
     return len({unit.removesuffix("s") for unit in units}) == 1
 
 

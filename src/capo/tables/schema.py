@@ -1,4 +1,4 @@
-"""The schema of a table: what its columns hold, inferred once, and the parsing of their values to numbers."""
+"""The schema of a table: the inferred kinds of its columns, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def kind_from_dict(values: Any) -> ColumnKind:
 
 #: Examples are cut to this length, and to this one where the schema is printed.
 MAX_EXAMPLE, MAX_SHOWN_EXAMPLE = 100, 24
-#: The reason of a kind that the user gave, and the doubt about a column of different whole numbers.
+#: The reason for a kind set by the user, and the doubt about a column of distinct whole numbers.
 GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
 #: Columns that an error names.
 MAX_NAMED_COLUMNS = 10
-#: Rows that are looked at before all rows are.
+#: Number of rows to examine before all rows are examined.
 N_HEAD_ROWS = 200
 #: Digits that may be a code or a date rather than a number.
 _LEADING_ZERO, _COMPACT_DATE = re.compile(r"0[0-9]"), re.compile(r"(19|20)[0-9]{6}([0-9]{4}|[0-9]{6})?")
@@ -71,20 +71,20 @@ _THOUSANDS_SEPARATOR = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _CERTAIN_COMMA, DECIMAL_COMMA = r"^[+-]?[0-9.]*[0-9],[0-9]{1,2}$", r"^([+-]?[0-9]+),([0-9]+)$"
 #: Numbers from here on may be counts of seconds or of their fractions since 1970.
 MIN_TIME_COUNT = 5e8
-#: A kind that a user demands: its name, or a mapping of the name as "kind" and of values of its fields.
+#: A kind requested by the user: its name, or a mapping with its name as "kind" and values of its fields.
 DemandedKind = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """A column and what it was taken for.
+    """A column and its inferred kind.
 
     Attributes
     ----------
     key : str or int
         The name of the column, or its position in a table whose names are not strings.
     kind : ColumnKind
-        What the values mean.
+        The meaning of the values.
     reason : str
         Why the column is of this kind.
     doubt : str
@@ -107,7 +107,7 @@ class ColumnInfo:
 
     @property
     def is_given(self) -> bool:
-        """Whether the user gave the kind."""
+        """Whether the user set the kind."""
         return self.reason == GIVEN
 
     def select(self, X: Any) -> Any:
@@ -138,7 +138,7 @@ class FeatureSchema:
         return [column for column in self.columns if column.kind.role in roles]
 
     def count_columns(self, max_entries: int | None = None) -> int:
-        """Count the columns, where a vector counts as its entries, or as at most so many."""
+        """Count the columns; a vector counts as its entries, up to a limit."""
         lengths = [int(each.kind.length) for each in self.columns if isinstance(each.kind, VectorKind)]
         entries = lengths if max_entries is None else [min(each, max_entries) for each in lengths]
         return len(self.columns) - len(lengths) + sum(entries)
@@ -200,7 +200,7 @@ class FeatureSchema:
         ----------
         X : data frame, array or sparse matrix
             A table with the columns of the schema, in any order; others are left out. Arrays and sparse
-            matrices are returned as they are.
+            matrices are returned unchanged.
         first_row : int, default=0
             The number of the first row in messages.
 
@@ -253,18 +253,18 @@ def infer_schema(
     decimal_comma: bool = False,
     first_row: int = 0,
 ) -> FeatureSchema:
-    """Infer what each column of a table holds.
+    """Infer the kind of each column of a table.
 
-    Data types decide where they can: numbers, Booleans, dates, categories, lists, vectors. Columns of text
-    are taken for what all their values are: dates, numbers with separators, signs or units, yes and no, codes
-    with leading zeros, vectors, lists of tags, free text, identifiers, or else categories.
+    Data types decide where they can: numbers, Booleans, dates, categories, lists, vectors. The kind of a text
+    column follows from its values: dates, numbers with separators, signs or units, yes and no, codes with
+    leading zeros, vectors, lists of tags, free text, identifiers, or else categories.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix
         The training rows.
     kinds : mapping of str to str or dict, optional
-        The names of the kinds of some columns, which overrule what would be inferred: "number", "money",
+        Kinds of some columns, instead of the inferred ones: "number", "money",
         "percentage", "quantity", "duration", "boolean", "date", "category", "code", "text", "tags",
         "vector" or "identifier". A dict has the name as "kind" and further decisions, such as
         ``{"kind": "date", "layout": "day-month-year"}`` or
@@ -300,7 +300,7 @@ def infer_schema(
         return FeatureSchema(tuple(ColumnInfo(k, NumberKind(), "it is a number") for k in positions))
     frame, kinds = nw.from_native(X, eager_only=True), kinds or {}
     if unknown := [name for name in kinds if name not in frame.columns]:
-        raise InvalidInputError(f"there is no column {unknown[0]!r}, whose kind is given.")
+        raise InvalidInputError(f"kinds are set for the column {unknown[0]!r}, which does not exist.")
     has_names = all(isinstance(name, str) for name in frame.columns)
     has_commas = decimal_comma and any(
         column.str.contains(_CERTAIN_COMMA).any()
@@ -343,7 +343,7 @@ def _infer_column(
 
 
 def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
-    """Return the kind that a user demands for a column, given by its name or with values of its fields."""
+    """Return the kind that a user requests for a column, by its name or with values of its fields."""
     fields = {"kind": demanded} if isinstance(demanded, str) else dict(demanded)
     name = fields.pop("kind", None)
     if name not in KINDS:
@@ -354,14 +354,16 @@ def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
     try:
         kind = kind.with_fields(fields) if fields else kind
     except ValueError as error:
-        raise InvalidInputError(f"the column {values.name!r} cannot be read as given: {error}.") from error
+        raise InvalidInputError(
+            f"the column {values.name!r} cannot be read as the requested kind: {error}."
+        ) from error
     if fields and isinstance(kind, ParsedKind):
         kind = kind.with_missing(values)
     return Recognition(kind, GIVEN)
 
 
 def _check_demanded(kind: ParsedKind, column: Any, values: ColumnValues) -> str:
-    """The doubt if many values are lost in a demanded kind; raise an error if all of them are."""
+    """The doubt if many values are lost in a requested kind; raise an error if all of them are."""
     n_lost = int(np.isnan(parse_column(kind, column)).sum()) - (values.n_rows - values.n_values)
     if n_lost <= MAX_ODD_SHARE * values.n_values:
         return ""
@@ -385,7 +387,7 @@ _KINDS_OF_TYPES: dict[tuple[Any, ...], ColumnKind] = {
 
 
 def _recognize_type(column: Any, first_row: int) -> Recognition | None:
-    """The kind of a column whose data type decides; None for text."""
+    """The kind of a column that follows from its data type; None for text."""
     dtype = column.dtype
     if dtype.is_numeric():
         is_integer = dtype.is_integer() and not column.null_count()
@@ -529,7 +531,7 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int) -> Any:
         ]
     elif any(isinstance(value, _COLLECTIONS) for value in ([] if is_text else values)):
         raise InvalidInputError(
-            f"the column {column.name!r} held {kind.description} in training, but contains lists now."
+            f"the column {column.name!r} held {kind.description} in training, but now contains lists."
         )
     has_lost_spelling = isinstance(kind, CodeKind) and not kind.width and not is_text
     numbers = list(map(column_kinds.is_number, values)) if has_lost_spelling else []

@@ -13,7 +13,7 @@ from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, NDArray, is_pa
 from ..exceptions import InvalidInputError, list_labels
 from .kinds import ColumnValues, TagsKind, is_missing
 
-#: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
+#: With a larger share of positive rows, a warning asks to confirm the default positive class.
 MAX_POSITIVE_SHARE = 0.55
 #: More different whole numbers are taken for a quantity, such as an age: if they do not count from 0 or 1
 #: without a gap, as codes of classes do, and in any case.
@@ -23,7 +23,7 @@ MAX_NUMBERED_CLASSES, MAX_COUNTED_CLASSES = 30, 100
 def encode_binary_labels(
     y: NDArray[np.generic], pos_label: Any = None
 ) -> tuple[NDArray[np.generic], BoolArray]:
-    """Return the two labels, the positive one second, and the mask of the positive rows.
+    """Return the two labels, the positive one last, and the mask of the positive rows.
 
     The positive class is `pos_label`, by default the larger of the two.
     """
@@ -231,7 +231,7 @@ def match_label_matrix(Y: Any, n_rows: int, labels: NDArray[Any]) -> BoolArray:
 
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Return Python objects as numbers, where they are some; raise an error for missing ones."""
+    """Convert Python objects that are numbers; raise an error for missing ones."""
     if values.dtype == object:
         check_no_missing_labels(values.ravel())
         try:

@@ -17,7 +17,7 @@ from .._compat import FloatArray, NDArray
 from ..exceptions import InvalidInputError
 from .kinds import ColumnKind, ColumnValues, Recognition, TableTransformer, to_text
 
-#: Texts that are looked at to recognize lists of numbers.
+#: Number of texts to examine for lists of numbers.
 N_HEAD_TEXTS = 200
 #: The sum of the variances of a vector's entries after scaling; a column of numbers has 1. Among 1, 4, 16, 64
 #: and 256, logistic regressions on embeddings of texts were best with it.
@@ -32,12 +32,12 @@ SingleArray = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class VectorKind(ColumnKind):
-    """Lists of as many numbers in each row, such as embeddings; scaled as one block.
+    """Lists of numbers of the same length in all rows, such as embeddings; scaled as one block.
 
     Attributes
     ----------
     length : str
-        How many numbers each vector has.
+        The number of entries of each vector.
     """
 
     name: ClassVar[str] = "vector"
@@ -61,8 +61,8 @@ class VectorKind(ColumnKind):
     def _impose_unrecognized(cls, values: ColumnValues) -> Self:
         example = next(iter(values.counts), "")[:40]
         raise InvalidInputError(
-            f"the column {values.name!r} is given as vectors, but contains {example!r}: write vectors as "
-            "[0.1, 0.2, 0.3], with as many numbers in each row."
+            f"the column {values.name!r} is declared as vectors, but contains {example!r}: write vectors as "
+            "[0.1, 0.2, 0.3], with the same length in all rows."
         )
 
 
@@ -71,7 +71,7 @@ def _make_recognition(length: int) -> Recognition:
 
 
 def recognize_vectors(column: Any, *, first_row: int = 0) -> Recognition | None:
-    """Return the kind of a narwhals series of arrays or lists; None if its first value is no vector."""
+    """Return the kind of a narwhals series of arrays or lists; None if its first value is not a vector."""
     dtype, length = column.dtype, 0
     if dtype == nw.Array and len(dtype.shape) == 1 and dtype.inner.is_numeric():
         length = dtype.shape[0]
@@ -176,7 +176,7 @@ def make_series(column: Any, block: SingleArray) -> Any:
 
 
 def encode_texts(encoder: Any, texts: list[str]) -> SingleArray:
-    """Return the vectors that a user's encoder gives to texts."""
+    """Encode texts as vectors by a user's encoder."""
     name = type(encoder).__name__
     try:
         found = (encoder.transform if hasattr(encoder, "transform") else encoder.encode)(texts)
@@ -220,10 +220,11 @@ def encode_column(
 
 
 class VectorFeatures(TableTransformer):
-    """The numbers of vectors, each column centered and scaled as one block, or its principal directions.
+    """The entries of vectors, centered and scaled as one block, or their principal components.
 
-    All entries of a vector are divided by the same number: scaled one by one, directions that are noise would
-    count as much as the others. A missing vector is the mean, and is marked if training had missing ones.
+    All entries of a vector are divided by the same number: scaling them one by one would give directions that
+    are noise as much weight as the others. A missing vector is the mean, and is marked if training had
+    missing ones.
 
     Parameters
     ----------
@@ -239,7 +240,7 @@ class VectorFeatures(TableTransformer):
     means_ : list of ndarray
         The mean of each column's vectors.
     factors_ : list of float
-        What each column's centered vectors are multiplied by.
+        The factor of each column's centered vectors.
     components_ : list of ndarray or None
         The principal directions of each column; None where all entries are used.
     has_missing_ : list of bool

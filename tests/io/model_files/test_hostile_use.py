@@ -108,11 +108,11 @@ def state_cases(secret):
     ):
         yield (
             f"grid-{name}",
-            "which no model file may hold",
+            "which model files must not contain",
             set_value("GridSearchCV", 1, "param_grid", pairs(**{name: [secret]})),
         )
     grids = [pairs(C=[1.0]), pairs(memory=[secret])]
-    yield "grid-list", "which no model file may hold", set_value("GridSearchCV", 1, "param_grid", grids)
+    yield "grid-list", "which model files must not contain", set_value("GridSearchCV", 1, "param_grid", grids)
     yield "vectorizer-file", "reads files", set_value("CountVectorizer", 1, "input", "filename")
     yield "vectorizer-code", "", set_value("CountVectorizer", 1, "tokenizer", "os.system")
     yield (

@@ -313,7 +313,7 @@ def test_a_class_of_the_running_program_is_not_saved(tmp_path, monkeypatch):
     """No other program would find it."""
     monkeypatch.setattr(Vendor, "__module__", "__main__")
     monkeypatch.setattr("__main__.Vendor", Vendor, raising=False)
-    with pytest.raises(ModelFileError, match=r"__main__\.Vendor is a part of the running program"):
+    with pytest.raises(ModelFileError, match=r"__main__\.Vendor is defined in the running program"):
         capo.save(light(auxiliaries=[("vendor", Vendor())]).fit(X, Y), tmp_path / "m.capo")
     assert os.listdir(tmp_path) == []
 
