@@ -80,7 +80,7 @@ def test_a_column_that_gives_the_target_away_is_reported():
 
 def test_columns_that_are_left_out_or_in_doubt_are_reported():
     named = FRAME.assign(name=[f"Miller {number * 7}" for number in range(N)])
-    with pytest.warns(DataWarning, match="'name' is taken for an identifier and not used.*column_kinds"):
+    with pytest.warns(DataWarning, match="'name' is treated as an identifier and not used.*column_kinds"):
         fit(named)
     dates = FRAME.assign(day=RNG.choice(["01/02/2024", "03/04/2024", "05/06/2023"], N))
     with pytest.warns(DataWarning, match="'day' is read as dates: the first number is read as the month"):

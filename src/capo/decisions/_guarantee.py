@@ -193,10 +193,10 @@ class Guarantee(Decision):
             result = f"no row is predicted {' or '.join(words)}"
         numbers = [each.n_rows_needed for each in failed]
         needed = (
-            f"about {max(filter(None, numbers)):,} calibration rows would be needed, judging by the training "
-            "rows"
+            f"about {max(filter(None, numbers)):,} calibration rows would be needed, according to the "
+            "training rows"
             if None not in numbers
-            else "judging by the training rows, no number of calibration rows would be enough: lower the "
+            else "according to the training rows, no number of calibration rows would be enough: lower the "
             "limit or train a better model"
         )
         names = " and ".join(str(each.constraint) for each in failed)

@@ -526,7 +526,7 @@ def _warn_of_columns(
     for column in schema.columns:
         if isinstance(column.kind, IdentifierKind) and not column.is_given and column.key not in numbered:
             messages.append(
-                f"The column {column.key!r} is taken for an identifier and not used: {column.reason}. Pass "
+                f"The column {column.key!r} is treated as an identifier and not used: {column.reason}. Pass "
                 f"column_kinds={{{column.key!r}: 'category'}} to use it."
             )
         elif column.doubt and column.key not in numbered:
