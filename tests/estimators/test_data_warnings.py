@@ -95,9 +95,9 @@ def test_columns_that_are_left_out_or_in_doubt_are_reported():
 def test_a_demanded_kind_that_reads_no_value_is_refused():
     colors = FRAME.assign(color=RNG.choice(["red", "green"], N))
     for kind, words in {"number": "numbers", "date": "dates", "boolean": "yes or no"}.items():
-        with pytest.raises(InvalidInputError, match=f"'color' is given as '{kind}', but none.*{words}: "):
+        with pytest.raises(InvalidInputError, match=f"'color' is declared as '{kind}', but none.*{words}: "):
             fit(colors, column_kinds={"color": kind})
-    with pytest.raises(InvalidInputError, match="'a' is given as 'date', but none of its values"):
+    with pytest.raises(InvalidInputError, match="'a' is declared as 'date', but none of its values"):
         fit(FRAME, column_kinds={"a": "date"})
     colors.loc[:99, "color"] = "1.5"
     with pytest.warns(DataWarning, match="'color' is read as numbers: 200 of 300 values, such as '"):

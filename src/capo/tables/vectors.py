@@ -150,8 +150,8 @@ def _raise_length(name: str, length: int, row: int, vector: Any, value: Any) -> 
     shown = to_text(value) or ""
     found = f"contains {shown[:40]!r}" if vector is None else f"has a vector of {len(vector):,}"
     raise InvalidInputError(
-        f"the column {name!r} contains vectors of {length:,} numbers, but row {row:,} {found}: all vectors of "
-        "a column must have the same length. Correct the row, or leave its vector missing."
+        f"the column {name!r} contains vectors of {length:,} numbers, but row {row:,} {found}: all vectors "
+        "of a column must have the same length. Correct the row, or leave its vector missing."
     )
 
 
