@@ -288,7 +288,7 @@ def test_rows_without_a_label_are_left_out_on_demand(tmp_path, capsys):
     assert "--drop-unlabeled" in err
     code, _, err = run(capsys, *fit, "--drop-unlabeled")
     assert code == 0
-    assert f"note: {n_missing} rows of 150 without a label left out" in err
+    assert f"note: dropped {n_missing} rows of 150 without a label" in err
     assert f"{150 - n_missing} rows, " in err
     assert run(capsys, "compare", *fit[1:-2], "--drop-unlabeled")[0] == 0
 

@@ -110,7 +110,7 @@ def test_promises_for_the_segments_of_a_column_that_is_no_feature(folder, model,
     assert "there is no column 'place' for the segments" in err
     code, _, err = run(capsys, "report", output, folder / "new.csv", "--no-explain", "-o", folder / "s.html")
     assert code == 2
-    assert "each place has a threshold of its own" in err
+    assert "each place has its own threshold" in err
     code, _, err = run(capsys, "export", output, folder / "s.onnx")
     assert code == 2
     assert "an ONNX graph has the same thresholds for all rows" in err

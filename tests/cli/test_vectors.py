@@ -87,7 +87,7 @@ def test_commands_on_a_model_of_vectors(vectors, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([1.0, 2.0], "the column 'v' holds vectors of 6 numbers, but row 8 has a vector of 2"),
+        ([1.0, 2.0], "the column 'v' contains vectors of 6 numbers, but row 8 has a vector of 2"),
         ([float("nan")] + [0.0] * 5, "the column 'v' has a vector with NaN in row 8"),
     ],
 )

@@ -340,7 +340,7 @@ def test_the_promise_that_failed_is_named():
     text = str(found)
     assert text.startswith("precision >= 0.8 on new rows like the calibration rows, with 95% confidence")
     assert "; recall >= 0.99 cannot be guaranteed with 95% confidence" in text
-    assert "not at the same threshold; judging by the training rows, no number" in text
+    assert "not at the same threshold; according to the training rows, no number" in text
     more = certify([Constraint("precision", 0.8), Constraint("recall", 0.66)], *sample, training)
     assert "recall >= 0.66 cannot" in str(more)
     assert more.promises[1].n_rows_needed > 400

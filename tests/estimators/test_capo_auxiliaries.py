@@ -156,8 +156,8 @@ def test_names_that_auxiliaries_cannot_have(name):
     [
         (["lineer"], "Did you mean 'linear'"),
         (["linear", "linear"], "must differ"),
-        (["auto", ("boosting", GaussianNB())], "give yours another name"),
-        (["auto", ("linear", "nb")], "give yours another name"),
+        (["auto", ("boosting", GaussianNB())], "choose another name"),
+        (["auto", ("linear", "nb")], "choose another name"),
         ([("mine", "auto")], "cannot have another name"),
         ([("", GaussianNB())], "must not be empty"),
         ([LinearRegression()], "LinearRegression is a regressor"),

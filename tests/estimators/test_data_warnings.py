@@ -80,7 +80,7 @@ def test_a_column_that_gives_the_target_away_is_reported():
 
 def test_columns_that_are_left_out_or_in_doubt_are_reported():
     named = FRAME.assign(name=[f"Miller {number * 7}" for number in range(N)])
-    with pytest.warns(DataWarning, match="'name' is taken for an identifier and not used.*column_kinds"):
+    with pytest.warns(DataWarning, match="'name' is treated as an identifier and not used.*column_kinds"):
         fit(named)
     dates = FRAME.assign(day=RNG.choice(["01/02/2024", "03/04/2024", "05/06/2023"], N))
     with pytest.warns(DataWarning, match="'day' is read as dates: the first number is read as the month"):
@@ -95,9 +95,9 @@ def test_columns_that_are_left_out_or_in_doubt_are_reported():
 def test_a_demanded_kind_that_reads_no_value_is_refused():
     colors = FRAME.assign(color=RNG.choice(["red", "green"], N))
     for kind, words in {"number": "numbers", "date": "dates", "boolean": "yes or no"}.items():
-        with pytest.raises(InvalidInputError, match=f"'color' is given as '{kind}', but none.*{words}: "):
+        with pytest.raises(InvalidInputError, match=f"'color' is declared as '{kind}', but none.*{words}: "):
             fit(colors, column_kinds={"color": kind})
-    with pytest.raises(InvalidInputError, match="'a' is given as 'date', but none of its values"):
+    with pytest.raises(InvalidInputError, match="'a' is declared as 'date', but none of its values"):
         fit(FRAME, column_kinds={"a": "date"})
     colors.loc[:99, "color"] = "1.5"
     with pytest.warns(DataWarning, match="'color' is read as numbers: 200 of 300 values, such as '"):

@@ -412,7 +412,7 @@ def test_errors_of_segments(framed):
     for method in ("predict", "positive_decision"):
         with pytest.raises(InvalidInputError, match="are in the column 'region', which X does not have"):
             getattr(promised, method)(X[["a", "b"]])
-    with pytest.raises(InvalidInputError, match="each region has a threshold of its own"):
+    with pytest.raises(InvalidInputError, match="each region has its own threshold"):
         promised.as_probability(promised.positive_decision(X))
 
 
@@ -476,7 +476,7 @@ def test_rankings_do_not_depend_on_the_thresholds_of_segments(framed):
     X, y = regions(3000, 20)
     promised = framed.guarantee(X, y, "fpr <= 0.1", segments="region")
     np.testing.assert_array_equal(promised.decision_function(X), framed.log_odds(X[["a", "b"]]))
-    with pytest.raises(InvalidInputError, match="each region has a threshold of its own"):
+    with pytest.raises(InvalidInputError, match="each region has its own threshold"):
         importance(promised, X, y)
     options = {"all_measures": True, "random_state": 0}
     found = evaluate(promised, y == "yes", promised.positive_decision(X), segments=X["region"], **options)

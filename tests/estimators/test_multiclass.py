@@ -261,7 +261,7 @@ def test_labels_and_weights_that_cannot_be_scored(fitted, y, weight, message):
 @pytest.mark.parametrize("name", ["guarantee", "refit_on", "for_population"])
 def test_methods_of_two_classes_name_what_they_need(fitted, name):
     arguments = () if name == "for_population" else (X, Y)
-    with pytest.raises(InvalidInputError, match="two classes and a measure of them, such as 'f1'"):
+    with pytest.raises(InvalidInputError, match="two classes and a measure of two classes, such as 'f1'"):
         getattr(fitted, name)(*arguments)
 
 

@@ -125,7 +125,7 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
     ("labels", "message"),
     [
         (Y[:10], "X has 160 rows, Y has 10"),
-        (np.where(Y[TRAIN] == 1, 3, 0), "several columns|must hold 0 and 1"),
+        (np.where(Y[TRAIN] == 1, 3, 0), "several columns|must contain only 0 and 1"),
         (Y[TRAIN] + np.arange(160)[:, None] % 3, "several columns"),
         (Y[TRAIN].astype(str), "several columns with other values than 0 and 1"),
         (np.where(Y[TRAIN] == 1, np.nan, 0.0), f"contains NaN: {Y[TRAIN].sum()} of 640 entries are missing"),

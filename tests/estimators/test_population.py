@@ -58,7 +58,7 @@ def test_no_change_changes_nothing(model):
     same = model.for_population(X)
     assert same.population_.log_odds_shift == 0
     assert same.threshold_ == model.threshold_
-    assert "the model is as trained" in str(same.population_)
+    assert "the model is unchanged" in str(same.population_)
 
 
 def test_adjustments_do_not_add_up(model):

@@ -122,7 +122,7 @@ def test_rows_that_cannot_be_used_are_refused(old):
     with pytest.raises(ValueError, match="X has 3 features"):
         old.refit_on(X[:, :3], y)
     many = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()]).fit(X, np.arange(40) % 3)
-    with pytest.raises(InvalidInputError, match="refit_on is for a model of two classes"):
+    with pytest.raises(InvalidInputError, match="refit_on needs a model of two classes"):
         many.refit_on(X, np.arange(40) % 3)
 
 

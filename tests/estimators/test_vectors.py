@@ -82,7 +82,7 @@ def test_vectors_beside_a_score_column():
     )
     both = CAPOClassifier("average_precision", auxiliaries=[ScoreColumn("score"), "linear"], random_state=0)
     assert both.fit(X, Y).score(X_NEW, Y_NEW) > scored.fit(X, Y).score(X_NEW, Y_NEW) + 0.1
-    with pytest.raises(InvalidInputError, match="the score column 'embedding' holds vectors"):
+    with pytest.raises(InvalidInputError, match="the score column 'embedding' contains vectors"):
         CAPOClassifier(auxiliaries=[ScoreColumn("embedding")]).fit(X, Y)
 
 
@@ -189,7 +189,7 @@ def test_a_model_with_an_encoder_that_capo_does_not_know_is_saved_with_its_name(
     table, y = make_texts()
     model = CAPOClassifier(auxiliaries=["linear"], text_encoder=Counts(), random_state=0).fit(table, y)
     name = f"{Counts.__module__}.Counts"
-    with pytest.warns(UserWarning, match="holds types that capo cannot check"):
+    with pytest.warns(UserWarning, match="contains types that capo cannot check"):
         capo.save(model, tmp_path / "m.capo")
     with pytest.raises(capo.exceptions.ModelFileError, match="Counts"):
         capo.load(tmp_path / "m.capo")
@@ -219,7 +219,9 @@ def test_a_text_encoder_with_another_length_at_prediction():
     encoder = Counts()
     model = CAPOClassifier(auxiliaries=["linear"], text_encoder=encoder, random_state=0).fit(table, y)
     encoder.encode = lambda texts: np.ones((len(texts), 2))
-    with pytest.raises(InvalidInputError, match="gave vectors of 8 numbers in training, but gives 2 now"):
+    with pytest.raises(
+        InvalidInputError, match="returned vectors of 8 numbers in training, but now returns 2"
+    ):
         model.predict(table)
     with pytest.raises(ValueError, match="text_encoder"):
         CAPOClassifier(text_encoder=PCA).set_params(text_encoder=3).fit(table, y)

@@ -58,7 +58,9 @@ def test_inputs_of_other_libraries_and_lengths():
     np.testing.assert_array_equal(found, onnx_inputs(X, graph)["v"])
     assert found.shape == (len(X), LENGTH)
     assert np.isnan(found[2]).all()
-    with pytest.raises(InvalidInputError, match="holds vectors of 40 numbers, but row 0 has a vector of 3"):
+    with pytest.raises(
+        InvalidInputError, match="contains vectors of 40 numbers, but row 0 has a vector of 3"
+    ):
         onnx_inputs(X.assign(v=[np.zeros(3)] * len(X)), graph)
 
 

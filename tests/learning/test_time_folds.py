@@ -44,7 +44,7 @@ def test_periods_have_about_equally_many_rows():
 def test_errors():
     with pytest.raises(InvalidInputError, match="needs the time of each row"):
         list(TimeFolds(2).split(X))
-    with pytest.raises(InvalidInputError, match="5 folds need more different times than the 3 there are"):
+    with pytest.raises(InvalidInputError, match="5 folds need more than 3 different times"):
         list(TimeFolds(5).split(X, groups=np.arange(N) % 3))
 
 

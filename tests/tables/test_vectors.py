@@ -117,7 +117,7 @@ def test_leading_directions():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([1.0, 2.0], "the column 'v' holds vectors of 5 numbers, but row 7 has a vector of 2"),
+        ([1.0, 2.0], "the column 'v' contains vectors of 5 numbers, but row 7 has a vector of 2"),
         ([1.0, 2.0, np.nan, 0.0, 0.0], "the column 'v' has a vector with NaN in row 7"),
         ([1.0, 2.0, np.inf, 0.0, 0.0], "the column 'v' has a vector with infinity in row 7"),
         ([1.0, 2.0, None, 0.0, 0.0], "the column 'v' has a vector with NaN in row 7"),
@@ -204,7 +204,7 @@ def test_another_length_at_prediction():
     model = CAPOClassifier(auxiliaries=["linear"], cv=3, random_state=0).fit(frame, LABELS)
     for wrong in (pl.DataFrame({"v": pl.Series(VECTORS[:, :4])}), pd.DataFrame({"v": list(VECTORS[:, :4])})):
         with pytest.raises(
-            InvalidInputError, match="holds vectors of 5 numbers, but row 0 has a vector of 4"
+            InvalidInputError, match="contains vectors of 5 numbers, but row 0 has a vector of 4"
         ):
             model.predict(wrong)
     assert_allclose(

@@ -55,8 +55,8 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
         model, manifest = open_model(path, trusted=trusted or ())
     if not isinstance(model, CAPOClassifier) or not manifest.schema:
         raise ModelFileError(
-            f"{path} holds a {type(model).__name__} that was not trained on a table with named columns: load "
-            "it in Python with capo.load, or train a model with 'capo fit' or on a data frame."
+            f"{path} contains a {type(model).__name__} that was not trained on a table with named columns: "
+            "load it in Python with capo.load, or train a model with 'capo fit' or on a data frame."
         )
     try:
         schema = schema_from_manifest(manifest.schema, describe_table(model), model.schema_)

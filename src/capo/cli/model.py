@@ -106,7 +106,7 @@ def _format_column_types(features: FeatureSchema, table_name: str) -> str:
     from .training_data import TYPES_TABLE
 
     lines = [
-        f"# What the columns of {_one_line(table_name)} are taken for, written by 'capo inspect'.",
+        f"# Kinds of the columns of {_one_line(table_name)}, written by 'capo inspect'.",
         "# Change a kind or delete a line, and train with: capo fit TABLE --types THIS_FILE ...",
         f"# Kinds: {', '.join(KINDS)}. An identifier is not used as a feature.",
         "# The format of values can be specified, too:",

@@ -329,8 +329,8 @@ class TrainingPlan:
                 kept = np.all([each.is_not_null() for each in texts], axis=0)
                 if n_dropped := len(batch) - int(kept.sum()):
                     console.note(
-                        f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out; rows are "
-                        "counted anew."
+                        f"dropped {count(n_dropped, 'row')} of {len(batch):,} without a label; row numbers "
+                        "refer to the remaining rows."
                     )
                 batch = replace(batch, rows=batch.frame.filter(kept))
             schema, remarks, notes = self._infer_schema(batch, roles)

@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray
 
-#: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
+#: The smallest slope, in units of the scores' spread, which preserves the order of scores.
 MIN_SLOPE = 1e-6
 #: Penalty on the slope in units of one row, so that it is finite where the classes are separated.
 MIN_RIDGE = 1e-3
@@ -27,7 +27,7 @@ GRADIENT_TOL_FACTOR = 1e4
 MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
 #: The share of the expected decrease that a step of Newton's method must reach.
 SUFFICIENT_DECREASE = 1e-4
-#: Is added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
+#: Number added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
 MIN_CURVATURE = 1e-12
 #: With more columns a method that learns the curvature takes less time than Newton's.
 MAX_NEWTON_COLUMNS = 400
@@ -46,7 +46,7 @@ class ClassScores:
     weight : ndarray of shape (n_rows,), optional
         How many rows each row stood for in training; the log-odds are calibrated for the weighted rows.
     fold : ndarray of int, shape (n_rows,), optional
-        The fold of each row: the log-odds of each fold are those of another model.
+        The fold of each row: the log-odds of each fold come from a different model.
     """
 
     log_odds: FloatArray
@@ -84,7 +84,7 @@ class ClassScores:
 class PlattCalibrator:
     """``P(y = 1 | s) = 1 / (1 + exp(-(slope s + intercept)))``.
 
-    The slope is positive unless a free sign is asked for.
+    The slope is positive unless its sign is free.
 
     Examples
     --------
@@ -350,7 +350,7 @@ def fit_softmax(
     n_inputs, n_rows, n_classes = inputs.shape
     flat, rows, total = inputs.reshape(n_inputs, -1), np.arange(n_rows), weight.sum()
 
-    # einsum, since the threads of a matrix product cost more than they save for so few weights.
+    # einsum, since the threads of a matrix product cost more than they save for few weights.
     def value(v: FloatArray) -> tuple[float, FloatArray]:
         away, intercepts = v[:n_inputs] - center, v[n_inputs:]
         logs = log_softmax(

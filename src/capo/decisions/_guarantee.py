@@ -3,21 +3,21 @@
 A rate that can only get worse as the threshold moves (recall, false positive rate) is tested between all
 scores, from the end where the constraint holds by definition: the first true null hypothesis in this order is
 the same for every sample, so that testing each threshold with error probability alpha and stopping at the
-first failure has error probability alpha as a whole. For precision the thresholds and their order are
-planned with the training rows (`plan_cuts`), and nothing but the number of calibration rows is used; the same
-argument holds. Several constraints with the same safe end are tested together: a threshold passes if all of
-them do. Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with
-half of the error probability, so that all thresholds that pass hold at once. So do segments, such as the
-regions of a table: each has its own thresholds, and a share of the error probability.
+first failure has the overall error probability alpha. For precision the thresholds and their order are
+planned with the training rows (`plan_cuts`), using only the number of calibration rows; the same argument
+holds. Several constraints with the same safe end are tested together: a threshold passes if all of them do.
+Constraints with opposite ends, such as a precision and a recall, have a sequence of tests each, with half of
+the error probability, so that all thresholds that pass hold at once. So do segments, such as the regions of a
+table: each has its own thresholds, and a share of the error probability.
 
 The planned thresholds are scores of training rows, spaced evenly in the square root of the number of
 calibration rows that are expected beyond them, which determines how finely rates can be distinguished; scores
 with few values have thresholds in the gaps between them. The place to start matters: with too few rows beyond
 it the first test cannot pass, and too far on the rate is too close to its limit. The plan simulates
-calibration samples from the training rows, and starts where the expected share of the table that is gained is
-largest, or as far before it as hardly costs anything: training rows can be too optimistic, and a start that
-fails leaves nothing. Samples of scores with few values are simulated from one fold each: each model has its
-own values, as the final one has, and no row may be beyond the highest value of another.
+calibration samples from the training rows, and starts where the expected gained share of the table is
+largest, or slightly before it at little cost: training rows can be too optimistic, and if the first test
+fails, nothing is gained. Samples of scores with few values are simulated from one fold each: each model has
+its own values, as the final one has, and no row may be beyond the highest value of another.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Promise:
     constraint : Constraint
         The promise.
     is_certified : bool
-        Whether a threshold passed the test. If none did, no row gets the answer that the constraint is about.
+        Whether a threshold passed the test. If not, no row gets the label that the constraint refers to.
     n_trials, n_failures : int
         The rows that the rate refers to at the threshold, and those of them that count against it.
     p_value : float
         The p-value of the test at the threshold.
     n_rows_needed : int or None
-        If no threshold passed: about how many calibration rows would be needed; None if, judging by the
-        training rows, no number is enough.
+        If no threshold passed: about how many calibration rows would be needed; None if no number is enough
+        according to the training rows.
     """
 
     constraint: Constraint
@@ -113,7 +113,7 @@ class Guarantee(Decision):
 
     @property
     def log_odds(self) -> Any:
-        """The log-odds above which rows are positive, as of other thresholds."""
+        """The log-odds above which rows are positive, as in `Threshold`."""
         return self.cut
 
     def margins(self, scores: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ class Guarantee(Decision):
         return scores - self.lower_cut
 
     def for_rows(self, segments: ArrayLike) -> Guarantee:
-        """Return this decision with the thresholds of each row, whose segments are given."""
+        """Return this decision with the thresholds of each row, from the segments of the rows."""
         names, codes = np.unique(np.asarray(segments, dtype=str), return_inverse=True)
         found = [self.segments.get(name, self) for name in names.tolist()]
         cuts = np.array([(each.cut, each.lower_cut) for each in found]).reshape(-1, 2)[codes]
@@ -193,10 +193,10 @@ class Guarantee(Decision):
             result = f"no row is predicted {' or '.join(words)}"
         numbers = [each.n_rows_needed for each in failed]
         needed = (
-            f"about {max(filter(None, numbers)):,} calibration rows would be needed, judging by the training "
-            "rows"
+            f"about {max(filter(None, numbers)):,} calibration rows would be needed, according to the "
+            "training rows"
             if None not in numbers
-            else "judging by the training rows, no number of calibration rows would be enough: lower the "
+            else "according to the training rows, no number of calibration rows would be enough: lower the "
             "limit or train a better model"
         )
         names = " and ".join(str(each.constraint) for each in failed)
@@ -222,7 +222,7 @@ MAX_PLANNED_LOSS = 0.01
 MIN_COUNT = 1e-6
 #: A model has few different scores if their number is below this share of the rows.
 MAX_VALUES_SHARE = 0.25
-#: Simulated calibration samples.
+#: Number of simulated calibration samples.
 N_SIMULATIONS = 500
 #: A column of segments has at most this many values.
 MAX_SEGMENTS = 100
@@ -231,7 +231,7 @@ MAX_SEGMENTS = 100
 def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
     """Return the expected gain at the last test that passes, for each threshold to start with.
 
-    `passed` and `gain` are those of simulated tests, of shape (n_samples, n_cuts).
+    `passed` and `gain` are results of simulated tests, of shape (n_samples, n_cuts).
     """
     n_samples, n_cuts = passed.shape
     last = np.zeros(n_samples, dtype=np.intp)
@@ -429,8 +429,8 @@ def certify(
     """Find thresholds that satisfy constraints on new rows with a given confidence.
 
     The promise is exact and free of assumptions about the scores if the calibration rows are independent
-    draws from where the model will be used, and nothing in the model has seen them. The training rows only
-    affect how many positives are found, not whether the promise holds.
+    draws from the population in which the model will be used, and were not used for the model in any way. The
+    training rows only affect how many positives are found, not whether the promise holds.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def certify(
         segment that has thresholds, all at once. Segments with too few rows for any test have no effect on
         the others.
     cuts : ndarray, optional
-        The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
+        The thresholds in the order of the tests, from `plan_cuts`, which is called by default.
         They must not depend on the calibration rows, except on their number.
     random_state : int, default=0
         Seed of the simulation that plans the thresholds.
@@ -465,7 +465,7 @@ def certify(
     Returns
     -------
     Guarantee
-        The thresholds, and what was tested.
+        The thresholds, and the results of the tests.
 
     Examples
     --------

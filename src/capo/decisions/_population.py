@@ -283,7 +283,7 @@ class Population:
         if self.estimate is None:
             return f"{self.prevalence:.2%} positive as given, {self.trained_prevalence:.2%} in training"
         interval = f"95% interval {self.estimate.low:.2%} to {self.estimate.high:.2%}"
-        change = "" if self.log_odds_shift else "; not different from training: the model is as trained"
+        change = "" if self.log_odds_shift else "; not different from training: the model is unchanged"
         return (
             f"{self.prevalence:.2%} positive as estimated from {self.estimate.n_rows:,} unlabeled rows "
             f"({interval}), {self.trained_prevalence:.2%} in training{change}"

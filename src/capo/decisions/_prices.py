@@ -133,7 +133,7 @@ class RowPrices(Decision):
 
     def describe(self) -> str:
         """Return the decision in one sentence."""
-        return "positive if that is worth more in expectation, at the prices of the row"
+        return "positive if this has the higher expected value at the prices of the row"
 
     def expected_savings(self, probability: FloatArray) -> FloatArray:
         """The expected value of calling each row positive instead of negative."""

@@ -1,9 +1,9 @@
-"""Threshold rules: the best expected value, a given probability, or a score of 0.
+"""Threshold rules: the best expected value, a fixed probability, or a score of 0.
 
-The threshold that is best on the rows at hand follows their noise. Better is the threshold with the
-best value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row
-counts as p of a positive and 1 - p of a negative. Any measure can evaluate such a matrix as rows with
-weights. A constraint must also pass a test on the labels.
+The best threshold on the training rows overfits their noise. A better choice is the threshold with the best
+value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row counts as p of
+a positive and 1 - p of a negative. Any measure can evaluate such a matrix as rows with weights. A constraint
+must also pass a test on the labels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Decision(ABC):
         """Return the decision function; for two classes and for labels, above 0 is positive."""
 
     def lower_margins(self, scores: FloatArray) -> FloatArray:
-        """Return what is above 0 for rows that are not negative."""
+        """Return a number for each row, above 0 if the row is not negative."""
         return self.margins(scores)
 
     def decide(self, scores: FloatArray) -> NDArray[Any]:
@@ -47,7 +47,7 @@ class Decision(ABC):
         return positive if self.abstain_label is None else positive + (self.lower_margins(scores) > 0) * 1
 
     def answers(self, label_pair: NDArray[Any]) -> NDArray[Any]:
-        """Return what is predicted for each of the positions from `decide`."""
+        """Return the prediction for each of the positions from `decide`."""
         if self.abstain_label is None:
             return label_pair
         negative, positive = label_pair.tolist()
@@ -132,7 +132,7 @@ class ThresholdRule(ABC):
     needs_log_odds: ClassVar[bool] = False
 
     def toward_zero(self) -> ThresholdRule:
-        """Return the rule for log-odds that are measured from a threshold that is known."""
+        """Return the rule for log-odds relative to a known threshold."""
         return self
 
     @abstractmethod
@@ -167,10 +167,10 @@ def careful_threshold(
 ) -> float:
     """The threshold with the best expected value at which the constraint is expected to hold, and tested.
 
-    With a few rows, the luckiest threshold at which the constraint seems to hold breaks it on new rows. So
-    the labels, too, must pass an exact test with a confidence of `CAREFUL_CONFIDENCE`. If no threshold
-    does, it is infinite, on the side where the constraint holds by definition: that of no predicted positive
-    for a precision.
+    With few rows, a threshold that seems to satisfy the constraint by chance violates it on new rows.
+    Therefore the labels must also pass an exact test with a confidence of `CAREFUL_CONFIDENCE`. If no
+    threshold does, it is infinite, on the side where the constraint holds by definition: without predicted
+    positives for a precision.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class ShrunkenThreshold(ThresholdRule):
         """Return the threshold on these scores."""
         calibration = PlattCalibrator.fit_log_odds(scores, positive, weight)
         best = self.rule.choose(calibration, measure, scores, positive, weight)
-        if isinstance(measure, ConstrainedMeasure):  # elsewhere the constraint may be broken
+        if isinstance(measure, ConstrainedMeasure):  # at other thresholds, the constraint may be violated
             return best
         counts = normalize_weights(len(scores), weight)
         n_rarer = float(min(counts[positive].sum(), counts[~positive].sum()))
@@ -307,7 +307,7 @@ class FixedThreshold(ThresholdRule):
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
     ) -> OperatingPoint:
-        """Return the score at which the calibrated probability is the one given."""
+        """Return the score with this calibrated probability."""
         calibration = PlattCalibrator.fit(scores, positive, weight)
         return OperatingPoint(float(calibration.scores(logit(self.probability))), calibration)
 

@@ -480,7 +480,7 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         """Raise a clear error if X is an array, and the training table was a data frame."""
         if (names := self.schema_.names) and not is_dataframe(X):
             raise InvalidInputError(
-                "X is an array, but the model was trained on a data frame, whose columns it takes by name "
+                "X is an array, but the model was trained on a data frame, whose columns it selects by name "
                 f"({list_columns(names)}): pass a data frame with these columns, such as pandas.DataFrame(X, "
                 "columns=model.feature_names_in_)."
             ) from error
@@ -635,8 +635,8 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         self._check_two_classes()
         if (found := self.guarantee_) is not None and found.segments:
             raise InvalidInputError(
-                f"each {found.column} has a threshold of its own, and this needs one for all rows: use the "
-                "model without the guarantee, or predict_proba."
+                f"each {found.column} has its own threshold, but this needs a single threshold for all rows: "
+                "use the model without the guarantee, or predict_proba."
             )
         return np.asarray(expit(decision + self.decision_.log_odds))
 

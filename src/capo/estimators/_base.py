@@ -77,8 +77,8 @@ def check_frame(X: Any) -> Any:
     types = list(X.dtypes) if hasattr(X, "iloc") and X.ndim == 2 else [getattr(X, "dtype", None)]
     if any(getattr(each, "kind", "") == "c" for each in types):
         raise InvalidInputError(
-            "Complex data not supported: X holds complex numbers. Pass their real and imaginary parts as "
-            "columns of their own."
+            "Complex data not supported: X contains complex numbers. Pass their real and imaginary parts as "
+            "separate columns."
         )
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
@@ -351,6 +351,6 @@ def fit_delta(
         if not own:
             raise
         raise InvalidInputError(
-            f"the delta transformer {type(transformer).__name__} failed on X, which it is given without y: "
+            f"the delta transformer {type(transformer).__name__} failed on X (called without y): "
             f"{type(error).__name__}: {error}"
         ) from error

@@ -455,7 +455,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         if not (self.cv is None or isinstance(self.cv, (int, np.integer)) or hasattr(self.cv, "split")):
             raise InvalidInputError(
                 "a measure with a confidence holds out calibration rows, so that cv cannot be a list of "
-                "splits: pass a number or a splitter, or call guarantee on calibration rows of your own."
+                "splits: pass a number or a splitter, or call guarantee on separate calibration rows."
             )
 
     def _fit_with_prices(
@@ -666,8 +666,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
             return self.row_prices(self._check_X(X, reset=False).shape[0], **given)
         if terms is not None and terms.per_row and self.guarantee_ is None:
             warnings.warn(
-                f"the model was trained with {' and '.join(terms.per_row)} of each row, but none is "
-                f"given: one threshold, {self.threshold_:.4g}, is used for all rows.",
+                f"the model was trained with {' and '.join(terms.per_row)} of each row, but no prices were "
+                f"passed: one threshold, {self.threshold_:.4g}, is used for all rows.",
                 DataWarning,
                 stacklevel=3,
             )
@@ -950,8 +950,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         ['old', 'logisticregression']
         """
         self._check_two_classes(
-            "refit_on is for a model of two classes and a measure of them, such as 'f1': for others, train "
-            "with auxiliaries=[FrozenEstimator(model), 'auto']."
+            "refit_on needs a model of two classes and a measure of two classes, such as 'f1': for others, "
+            "train with auxiliaries=[FrozenEstimator(model), 'auto']."
         )
         X = self._check_X(X, reset=False)
         self._check_rows_are_new(X, "a refit")

@@ -238,8 +238,8 @@ class SVMPerfClassifier(MeasureClassifier):
         """Check a design, of which only the shape can be checked."""
         if self.kernel != "linear":
             raise InvalidInputError(
-                f"kernel={self.kernel!r} needs the rows of X, and X is a {type(X).__name__}, which gives "
-                "only matrix-vector products. Use kernel='linear', or pass an array or a sparse matrix."
+                f"kernel={self.kernel!r} needs the rows of X, and X is a {type(X).__name__}, which only "
+                "provides matrix-vector products. Use kernel='linear', or pass an array or a sparse matrix."
             )
         design = engine.as_design(X)
         if 0 in design.shape:

@@ -51,8 +51,9 @@ def convert_model(model: Any, X: Any) -> ModelProto:
     found, prices = getattr(model, "guarantee_", None), getattr(model, "prices_", None)
     if (found is not None and found.segments) or (found is None and prices is not None and prices.asks):
         raise ExportError(
-            "an ONNX graph has the same thresholds for all rows, and this model has those of each segment or "
-            "of the price of asking: export the model without them, or use a model file (capo.save)."
+            "an ONNX graph has the same thresholds for all rows, but those of this model depend on the "
+            "segment or on the price of asking: export the model without them, or use a model file "
+            "(capo.save)."
         )
     X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table

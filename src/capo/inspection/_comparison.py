@@ -93,8 +93,8 @@ SOURCE_TEXTS = {
 }
 #: The meaning of the values of a comparison with prices.
 PRICED_VALUES = (
-    "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
-    "the methods below it have the threshold of each row that follows from its prices"
+    "the values are mean money per held-out row at its own prices; the tuned threshold is the same for all "
+    "rows, and the methods below it use a threshold for each row that follows from its prices"
 )
 
 

@@ -39,7 +39,7 @@ SIGNIFICANCE_LEVEL = 0.05
 ASKED_ROWS = "{:,} rows that get no label count as predicted negative"
 UNTESTED_SEGMENTS = (
     "the promises are not tested, and rankings compare scores relative to the threshold of their segment, "
-    "since the segments of the rows are not given"
+    "since the segments of the rows are not known"
 )
 UNTESTED_LABELS = "rows that get no label count as predicted negative, and promises about them are not tested"
 #: The rates of each of many classes or labels.

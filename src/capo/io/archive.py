@@ -80,7 +80,7 @@ class Archive:
         """Reject an archive with members that do not belong to the format."""
         unknown = next((name for name in self.names if not _MEMBER.fullmatch(name)), None)
         if unknown is not None:
-            raise ModelFileError(f"{self._path} is not a capo model file: it holds {unknown!r}.")
+            raise ModelFileError(f"{self._path} is not a capo model file: it contains {unknown!r}.")
 
     def _damage_error(self) -> ModelFileError:
         return ModelFileError(f"{self._path} is damaged or truncated: copy or download it again.")

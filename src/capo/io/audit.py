@@ -72,7 +72,7 @@ def check_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[st
     schema = json.loads(parts.pop(SCHEMA))
     protocol = schema.get("protocol")
     if type(protocol) is not int or protocol < MIN_PROTOCOL:
-        raise ValueError(f"it holds a skops document of protocol {protocol!r}")
+        raise ValueError(f"it contains a skops document of protocol {protocol!r}")
     for name, content in parts.items():
         if name.endswith(".npy"):
             _check_array_file(content)
@@ -107,7 +107,7 @@ def _check_nodes(value: Any, trusted: frozenset[str], depth: int = 0) -> Iterato
         depth += 1
         yield from _check_node(value, trusted)
     if depth > MAX_NODE_DEPTH:
-        raise ValueError(f"it holds a skops document nested more than {MAX_NODE_DEPTH} levels deep")
+        raise ValueError(f"it contains a skops document nested more than {MAX_NODE_DEPTH} levels deep")
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for each in parts:
         yield from _check_nodes(each, trusted, depth)
@@ -124,7 +124,7 @@ def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> Iterator[str]:
     if loader == "DictNode":  # skops calls the types of the keys with the keys
         keys = node["key_types"]
         if keys["__loader__"] != "ListNode" or any(k["__loader__"] != "TypeNode" for k in keys["content"]):
-            raise ValueError("it holds a dictionary with malformed types of keys")
+            raise ValueError("it contains a dictionary with malformed types of keys")
         yield from {_type_name(each) for each in keys["content"]} - _KEYS
     if loader == "ObjectNode" and isinstance(content, dict) and content.get("__loader__") == "DictNode":
         attributes = content["content"]
@@ -135,7 +135,7 @@ def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> Iterator[str]:
         reads = attributes.get("input")
         if isinstance(reads, dict) and reads.get("content") in (json.dumps("filename"), json.dumps("file")):
             raise ValueError(
-                "it holds an estimator that reads files: its parameter 'input' must be 'content'"
+                "it contains an estimator that reads files: its parameter 'input' must be 'content'"
             )
 
 

@@ -353,7 +353,7 @@ def _check_fields(block: bytes, n_columns: int, separator: str, name: str, line:
         wrong_line = line + block[: starts[wrong[0]]].count(b"\n")
         raise TableError(
             f"line {wrong_line:,} of {name} has {n_fields[wrong[0]]} values, but the header has {n_columns} "
-            "columns. Correct the line, or give the delimiter with --delimiter."
+            "columns. Correct the line, or set the delimiter with --delimiter."
         )
     return np.delete(text, ends[blank]).tobytes() if blank.any() else block
 

@@ -197,9 +197,9 @@ def save(
         raise
     except Exception as error:
         raise ModelFileError(
-            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
-            "class of your own must be in a module that can be imported; a measure can be given as a "
-            "formula, such as '10 * tp - 2 * fp'."
+            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. Functions and "
+            "classes must be defined in modules that can be imported; a measure can be a formula, such as "
+            "'10 * tp - 2 * fp'."
         ) from error
     manifest = Manifest.from_model(model, encoder.packages, schema or {}, training or {})
     with atomic_write(path) as file:
@@ -208,8 +208,8 @@ def save(
     if encoder.untrusted:
         types = sorted(encoder.untrusted)
         warnings.warn(
-            f"{os.fspath(path)} holds types that capo cannot check: open it with trusted={types} in Python, "
-            f"{' '.join(f'--trust {each}' for each in types)} on the command line, and with the same "
+            f"{os.fspath(path)} contains types that capo cannot check: open it with trusted={types} in "
+            f"Python, {' '.join(f'--trust {each}' for each in types)} on the command line, and with the same "
             "releases of their packages.",
             CapoWarning,
             stacklevel=2,
@@ -248,7 +248,9 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> tuple[Any, M
     manifest = Manifest.from_json(archive.read(MANIFEST), name)
     model = _open(archive, name, manifest, frozenset(trusted))
     if estimator_label(model) != manifest.estimator:
-        raise ModelFileError(f"{name} describes a {manifest.estimator}, but holds a {type(model).__name__}.")
+        raise ModelFileError(
+            f"{name} describes a {manifest.estimator}, but contains a {type(model).__name__}."
+        )
     there = _other_release(manifest)
     is_tested = there in TESTED_RELEASES and sklearn.__version__.startswith(TESTED_RELEASES)
     if there and (not is_tested or "skops" in manifest.versions):
@@ -281,7 +283,7 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
         archive.check_names()
         document = parse_json(archive.read(STATE))
         if not isinstance(document, dict) or set(document) != {"model", "objects"}:
-            raise ValueError("state.json must hold a model and its objects")
+            raise ValueError("state.json must contain a model and its objects")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             warnings.simplefilter("ignore", FutureWarning)  # parameters that this release will give up
@@ -297,9 +299,9 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
                 f"differ in {', '.join(types)}: open it with scikit-learn {there}, or train it again."
             ) from None
         raise ModelFileError(
-            f"{name} holds types that are not known to be safe: {', '.join(own if there else types)}. If you "
-            "trust the source of the file, list the types with trusted=[...] in Python, --trust TYPE on the "
-            "command line."
+            f"{name} contains types that are not known to be safe: {', '.join(own if there else types)}. If "
+            "you trust the source of the file, list the types with trusted=[...] in Python, --trust TYPE on "
+            "the command line."
         ) from None
     except MemoryError as error:
         raise ModelFileError(f"{name} cannot be opened: there is not enough memory.") from error

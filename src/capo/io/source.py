@@ -63,7 +63,7 @@ def open_decompressed(path: str, name: str) -> Iterator[io.BufferedReader]:
         raise TableError(f"there is no file {name}.") from error
     except IsADirectoryError as error:
         raise TableError(
-            f"{name} is a folder without tables, such as .parquet or .csv files: give a file."
+            f"{name} is a folder without tables, such as .parquet or .csv files: name a file."
         ) from error
     except OSError as error:
         reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
@@ -262,8 +262,8 @@ def read_text(
                 ) from error
         if b"\0" in data:
             raise TableError(
-                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
-                "--encoding utf-16."
+                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, use --encoding "
+                "utf-16."
             )
         data = rest + data
         rest = b"\r" if data.endswith(b"\r") and not at_end else b""  # a newline may follow

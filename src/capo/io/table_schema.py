@@ -530,7 +530,7 @@ def read_times(batch: Batch, name: str) -> FloatArray:
     if not isinstance(kind, ParsedKind) or values.n_values < values.n_rows:
         problem = "has missing values" if isinstance(kind, ParsedKind) else f"holds {kind.description}"
         raise TableError(
-            f"the column {name!r} of --time {problem}: it must hold a date or a number in each row."
+            f"the column {name!r} of --time {problem}: it must contain a date or a number in each row."
         )
     if doubt:
         warnings.warn(

@@ -58,7 +58,7 @@ class Objective:
     threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
 
     def for_data(self, data: AdaptationData) -> Objective:
-        """The objective whose threshold is shrunk toward the one that the data know, if they know one."""
+        """The objective with a threshold that is shrunk toward the threshold of the data, if it is known."""
         if data.known_threshold is None or not self.measure.needs_threshold:
             return self
         return replace(self, threshold_rule=self.threshold_rule.toward_zero())
@@ -166,7 +166,7 @@ class AdaptationResult:
     chosen : GridPoint
         The C that was chosen, with its out-of-fold scores.
     points : list of GridPoint
-        All C's that were tried; C = 0, where it is one of them, is the prior.
+        All values of C that were tried; C = 0, if it is among them, is the prior.
     scores : ndarray of shape (n_samples,)
         The out-of-fold scores on which the threshold was chosen. They differ from those of `chosen` where
         evaluation has models that were trained without pairs of folds.
@@ -229,8 +229,8 @@ def adapt(
 ) -> AdaptationResult:
     """Adapt the auxiliaries' outputs to the measure.
 
-    A number is used as C; of a grid, C = 0 or a C that clearly gains over it is chosen. The reported value of
-    the choice is that of the C's that are chosen without each fold.
+    A number is used as C; from a grid, C = 0 is chosen, or a C that clearly improves on it. The reported
+    value is that of the values of C chosen without each fold.
     """
     objective = stacked = objective.for_data(data)
     rule, pairs = objective.threshold_rule, data.pair_outputs
@@ -285,7 +285,7 @@ def _tune_without(data: AdaptationData, folds: IntArray, fold: int, prior: Prior
 
 
 def _keeps_prior(data: AdaptationData, folds: IntArray, measure: Measure) -> bool:
-    """Whether there are too few rows of a class to choose among many C's, or no C > 0 is of use."""
+    """Whether there are too few rows of a class to choose among many C's, or no C > 0 is useful."""
     counted = data.positive if data.weight is None else data.positive[data.weight > 0]
     n_rarer = min(int(counted.sum()), int((~counted).sum()))
     # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.

@@ -380,7 +380,7 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
         (column,) = schema.take([key]).columns
         if column.kind.role == "vector":
             raise InvalidInputError(
-                f"the score column {key!r} holds vectors: it needs a number or an answer in each row."
+                f"the score column {key!r} contains vectors: it needs a number or an answer in each row."
             )
         values = column.select(X).to_list() if is_dataframe(X) else X[:, key].tolist()
         different = {each for each in values if to_text(each) is not None}
@@ -391,8 +391,8 @@ def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipe
         is_number = column.kind.role == "numeric"
         if not is_number and (column.kind.role != "category" or len(different) > MAX_ANSWERS):
             raise InvalidInputError(
-                f"the score column {key!r} holds {column.kind.description} with {len(different):,} different "
-                f"values: it needs numbers, or at most {MAX_ANSWERS} different answers."
+                f"the score column {key!r} contains {column.kind.description} with {len(different):,} "
+                f"different values: it needs numbers, or at most {MAX_ANSWERS} different answers."
             )
     return make_pipeline(make_score_features(schema.take(score.columns)), LogisticRegression(max_iter=1000))
 
@@ -428,8 +428,8 @@ def resolve_auxiliaries(
             names = default_auxiliary_names(X, estimator, target_type, n_labels, features)
             if clash := sorted(own.intersection(names)):
                 raise InvalidInputError(
-                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
-                    "another name."
+                    f"the name {clash[0]!r} belongs to an auxiliary of the set {estimator!r}: choose another "
+                    "name."
                 )
             resolved.update((each, factories[each](X, features)) for each in names)
     return list(resolved.items())
@@ -467,7 +467,7 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     if invalid:
         raise InvalidInputError(
             f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' or equal a "
-            "parameter name. Give it another one in a (name, classifier) pair."
+            "parameter name. Choose another name in a (name, classifier) pair."
         )
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")

@@ -30,13 +30,13 @@ STACK_RIDGE = 10.0
 MIN_CLASS_ROWS_FOR_PRUNING = 100
 #: An auxiliary is left out of the stack if the total log-likelihood falls by at most this (Akaike).
 MAX_PRUNED_LOG_LIKELIHOOD = 1.0
-#: Is added to the curvature of the stack, which equal auxiliaries would make singular.
+#: Number added to the curvature of the stack, which equal auxiliaries would make singular.
 MIN_STACK_CURVATURE = 1e-3
 #: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
 MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
 MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
-#: Penalties on the weights of the delta function that are tried, in units of one row.
+#: Penalties on the weights of the delta function to try, in units of one row.
 DELTA_RIDGES = tuple(10.0**power for power in range(4, -2, -1))
 #: The search for a penalty ends after this many consecutive ones without improvement.
 N_LOSSES_TO_STOP = 2
@@ -91,7 +91,7 @@ class Prior(ABC):
         return self
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
-        """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
+        """Return the model at C = 0, possibly on another scale; None if it is only known to the problem."""
         return None
 
     def cv_tol(self, tol: float, prior_risk: float) -> float:
@@ -108,9 +108,9 @@ class StackPrior(Prior):
     delta_ridge : float, default=inf
         The penalty on the weights of the features; inf leaves them at 0.
     is_external : bool, default=False
-        Whether no auxiliary has learned from these rows. Then `tune` uses the features for any gain in log
-        loss out of fold, and the weights of the outputs are shrunk toward 0 as theirs are. Otherwise the
-        gain must be `MIN_GAIN_STD_ERRORS` standard errors.
+        Whether no auxiliary was trained on these rows. In this case, `tune` uses the features for any
+        out-of-fold gain in log loss, and the weights of outputs and features are shrunk toward 0. Otherwise
+        the gain must be `MIN_GAIN_STD_ERRORS` standard errors.
     is_averaging : bool, default=False
         Whether the weights of the outputs are shrunk toward their plain average where the data have another
         center.
@@ -133,7 +133,7 @@ class StackPrior(Prior):
             numbers, folds = np.arange(N_TUNING_FOLDS), _deal_rows(data.positive, N_TUNING_FOLDS)
 
         def losses(problem: CenterProblem, ridge: float, starts: dict[int, FloatArray]) -> FloatArray:
-            """The log loss of each row, by weights learned without its fold."""
+            """The log loss of each row, with weights learned without its fold."""
             found = np.empty(len(folds))
             for fold in numbers:
                 held_out = folds == fold

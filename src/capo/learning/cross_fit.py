@@ -57,7 +57,7 @@ class TrainingSet:
     groups : ndarray of shape (n_samples,), optional
         The group of each row, if the folds hold out groups.
     is_fast : bool, default=False
-        Whether the auxiliaries cost little, so that evaluation may train them for any number of rows.
+        Whether the auxiliaries are fast, so that evaluation may train them for any number of rows.
     """
 
     X: Any
@@ -104,7 +104,7 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """One auxiliary classifier, the parameters of its `fit`, and whether it is made of a score column."""
+    """One auxiliary classifier, the parameters of its `fit`, and whether it is a score column."""
 
     name: str
     estimator: Any
@@ -164,7 +164,7 @@ class CrossFitResult:
         The number of the fold in which each row is evaluated; -1 for a row that is never held out.
     pair_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
         For each fold, raw outputs of models that have seen neither the row nor the fold: of models trained
-        without pairs of folds, which serve evaluation only.
+        without pairs of folds, which are only used for evaluation.
     pair_seconds : float
         The training time of these models.
     fold_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
@@ -187,7 +187,7 @@ class JobRunner:
     Attributes
     ----------
     auxiliaries : sequence of Auxiliary
-        What to train.
+        The auxiliaries to train.
     training : TrainingSet
         The rows to train on.
     output_kind : RawOutput
@@ -197,7 +197,7 @@ class JobRunner:
     n_jobs : int, optional
         Jobs that run at the same time.
     log : callable
-        Is called with a format string and its values after each job.
+        Called with a format string and its values after each job.
     """
 
     auxiliaries: Sequence[Auxiliary]
@@ -376,7 +376,7 @@ def code_key(*values: Any) -> str:
     """Return a text that changes with the code of the classes and functions that the values hold.
 
     It has the versions of installed packages, and a hash of other files. If there is no file, as in an
-    interactive session, the text is always another one: the code may have changed.
+    interactive session, the text is always different, since the code may have changed.
     """
     operations = genops(pickle.dumps(values, protocol=2, fix_imports=False))
     names = [str(value).split() for operation, value, _ in operations if operation.name == "GLOBAL"]

@@ -48,10 +48,10 @@ def split_folds(
 
     `labels` are a mask of the positive rows of two classes, or positions of classes. An integer means
     stratified folds of shuffled rows, since tables often come sorted, or of shuffled groups if `split_params`
-    has groups. Of two classes there are fewer folds if a class has fewer rows or groups than that. Of more, a
-    class with fewer rows than folds is missing from some of the folds, and one with a single row from the
-    training rows of the fold that holds it out. Rows of weight 0 have no influence on these. With
-    `allow_partial`, a splitter may leave rows that it never holds out.
+    has groups. For two classes, there are fewer folds if a class has fewer rows or groups than folds. For
+    more classes, a class with fewer rows than folds is missing from some of the folds, and one with a single
+    row from the training rows of the fold that holds it out. Rows of weight 0 have no influence on the folds.
+    With `allow_partial`, a splitter may never hold out some rows.
     """
     if cv is None or isinstance(cv, int | np.integer):
         return _stratify(int(cv or DEFAULT_N_FOLDS), labels, split_params.get("groups"), random, weight)
@@ -82,9 +82,9 @@ def _stratify(
     random: RandomState | None,
     weight: FloatArray | None,
 ) -> list[Split]:
-    """Return stratified folds of the rows or groups with weight, to which the other rows are added.
+    """Return stratified folds of the rows or groups with weight.
 
-    These are added to the fold of their group, or to each fold in turn.
+    The other rows are added to the fold of their group, or to each fold in turn.
     """
     n_rows = len(labels)
     counted = np.ones(n_rows, dtype=bool) if weight is None else weight > 0
@@ -127,7 +127,7 @@ def _max_binary_folds(positive: BoolArray, groups: NDArray[Any] | None) -> int:
 
 
 def _max_class_folds(codes: IntArray, groups: NDArray[Any] | None) -> int:
-    """The number of rows of the largest class, but no more than groups."""
+    """The number of rows of the largest class, or the number of groups if it is smaller."""
     largest = int(np.bincount(codes).max())
     if largest < 2:
         raise InvalidInputError(
@@ -225,9 +225,9 @@ def held_out_together(
     standard error. Models that have seen neither of the two are free of it. Where there is something to
     learn, the effect is far below one standard error on larger tables.
 
-    These are all pairs of folds. They are pairs of thirds of the folds, which take three models, if the user
-    has chosen three folds, or for a large table and models that cost little; there are none for a large table
-    and other models.
+    By default these are all pairs of folds. If the user has chosen three folds, or for a large table and fast
+    models, they are pairs of thirds of the folds, which take three models. For a large table and other
+    models, there are none.
     """
     max_rows = min(
         MAX_ROWS_FOR_FAST_PAIRS if is_fast else MAX_ROWS_FOR_PAIRS, MAX_OUTPUTS_FOR_PAIRS // n_columns
@@ -270,7 +270,7 @@ class TimeFolds(BaseEstimator, BaseCrossValidator):
 
     The rows are cut into `n_splits` + 1 periods of about equally many rows; the first is never held out. Rows
     of the same time stay in one period. Unlike for scikit-learn's `TimeSeriesSplit`, the rows need not be
-    sorted: their times are given as ``groups``.
+    sorted: their times are passed as ``groups``.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class TimeFolds(BaseEstimator, BaseCrossValidator):
         edges = np.append(np.searchsorted(ends, targets - 1e-9) + 1, len(ends))
         if len(np.unique(edges)) < self.n_splits + 1:
             raise InvalidInputError(
-                f"{self.n_splits} folds need more different times than the {len(ends)} there are, or times "
-                "with fewer rows: use fewer folds."
+                f"{self.n_splits} folds need more than {len(ends)} different times, or times with fewer "
+                "rows: use fewer folds."
             )
         return edges

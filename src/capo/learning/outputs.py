@@ -209,7 +209,7 @@ def is_frozen(estimator: Any) -> bool:
 def positive_class_index(estimator: Any, classes: NDArray[Any]) -> int:
     """Return the position of the positive class among the classes of a fitted classifier.
 
-    It is 0 for a classifier that came fitted if the positive class is the smaller of its labels.
+    It is 0 for a classifier that was passed fitted if the positive class is the smaller of its labels.
     """
     positions = class_positions_of(estimator, classes)
     if 1 not in positions:
@@ -230,8 +230,8 @@ def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
 def _matching_labels(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
     """Return the labels that a classifier uses for the classes: the user's, or their positions.
 
-    A classifier that came fitted and has no `classes_` shows its labels only by what it predicts, which
-    depends on the rows. Only the user's labels are accepted then if one of them is the position of another.
+    A classifier that was passed fitted and has no `classes_` only shows its labels by its predictions, which
+    depend on the rows. Only the user's labels are accepted then if one of them is the position of another.
     """
     own, positions = classes.tolist(), list(range(len(classes)))
     candidates = [positions, own]
@@ -312,7 +312,7 @@ def _one_column(values: Any, method: str, n_rows: int) -> NDArray[Any]:
     return column
 
 
-#: Rows whose features are computed at once: kernel features take some kilobytes per row.
+#: Number of rows whose features are computed at once: kernel features take some kilobytes per row.
 FEATURE_BLOCK_ROWS = 20_000
 #: With fewer rows, finding out which transformers are equal costs more than it saves.
 MIN_SHARED_ROWS = 1_000

@@ -9,7 +9,7 @@ The folds move up the grid together, so that each C starts from the cuts of the 
 search continues past the end of the grid as long as the last C is the best, and stops early when the
 last few C's with different scores were significantly worse than the best.
 
-C = 0 is left for a gain that exceeds its standard error, that all folds share, and that is found again
+C > 0 is chosen only if the gain exceeds its standard error, all folds share it, and the choice is the same
 without almost any of the folds. Of the values of C that are about as good as the best one, the smallest is
 chosen, which is closest to the model at C = 0.
 """
@@ -159,12 +159,12 @@ N_LOSSES_TO_STOP = 2
 MIN_LOSS_STD_ERRORS = 2.0
 #: The least gain over C = 0 in its standard errors over parts of the rows, and over folds.
 MIN_GAIN_STD_ERRORS, MIN_GAIN_FOLD_STD_ERRORS = 1.5, 1.0
-#: The least gain as a share of the standard error of the value at C = 0: a tiny gain that all rows share is
-#: no reason to leave C = 0 where a few rows decide about the value.
+#: The least gain as a share of the standard error of the value at C = 0: a tiny gain that all rows share does
+#: not justify C > 0 if the value depends on a few rows.
 MIN_SHARE_OF_ERROR = 0.5
 #: The number of parts of the rows: five folds are too few for a standard error that can be relied upon.
 N_PARTS = 20
-#: C = 0 is left only if this share of the folds can be left out, one at a time, with the same result.
+#: C > 0 is chosen only if this share of the folds can be left out, one at a time, with the same result.
 MIN_SHARE_OF_FOLDS = 0.8
 
 

@@ -114,7 +114,7 @@ class DataFinding(NamedTuple):
     topic : {"leak", "constant", "empty", "sorted"}
         What it is.
     columns : tuple of str
-        The columns that it is about.
+        The columns concerned.
     message : str
         A sentence for the user.
     """
@@ -432,7 +432,7 @@ class SeenRows:
     max_hash : int
         Rows with a larger hash have no fingerprint.
     share_repeated : float
-        The share of the rows with a fingerprint that equal another one: as many new rows are expected to.
+        The share of the rows with a fingerprint that equal another one; the same is expected of new rows.
     checksum : int
         The sum of all hashes, which identifies the whole table, in any order of its rows.
 
@@ -463,9 +463,9 @@ class SeenRows:
         return cls(np.unique(kept.astype(np.uint32)), max_hash, share_repeated, int(hashes.sum()))
 
     def count_copies(self, X: Any, max_share: float = MAX_DUPLICATE_SHARE) -> int:
-        """Return how many rows are copies of these, up to those that equal one by chance.
+        """Return how many rows are copies of these, without those that are equal by chance.
 
-        It is 0 if they may be no more than `max_share`, and an estimate if not all rows have a fingerprint.
+        It is 0 if their share may be at most `max_share`, and an estimate if not all rows have a fingerprint.
         """
         hashes = _row_hashes(_column_codes(_in_single_precision(X)))
         if int(hashes.sum()) == self.checksum:
@@ -496,8 +496,8 @@ def warn_of_data(
 ) -> None:
     """Warn of columns that look like an index or an identifier, and of copies of rows across folds.
 
-    With a schema and targets, which are codes of classes or a matrix of labels, also of columns that give the
-    target away, and of those that are left out or whose kinds are in doubt.
+    With a schema and targets, which are codes of classes or a matrix of labels, also of columns that
+    determine the target, and of columns that are left out or whose kinds are doubtful.
     """
     if schema is not None and targets is not None:
         _warn_of_columns(X, schema, targets, target_name, stacklevel=stacklevel + 1)
@@ -526,7 +526,7 @@ def _warn_of_columns(
     for column in schema.columns:
         if isinstance(column.kind, IdentifierKind) and not column.is_given and column.key not in numbered:
             messages.append(
-                f"The column {column.key!r} is taken for an identifier and not used: {column.reason}. Pass "
+                f"The column {column.key!r} is treated as an identifier and not used: {column.reason}. Pass "
                 f"column_kinds={{{column.key!r}: 'category'}} to use it."
             )
         elif column.doubt and column.key not in numbered:

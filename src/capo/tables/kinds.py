@@ -367,7 +367,7 @@ def find_index_reason(name: str, values: FloatArray) -> str | None:
     if _NO_NAME.fullmatch(name.strip()):
         return "it has no name"
     if _IDENTIFIER_NAME.search(name) or _CAMEL_CASE_IDENTIFIER.search(name):
-        return "its name is that of an identifier"
+        return "it is named like an identifier"
     n_possible = float(values.max() - values.min()) + 1
     return "its values count the rows" if len(values) >= MIN_INDEX_DENSITY * n_possible else ""
 

@@ -370,8 +370,9 @@ def _check_demanded(kind: ParsedKind, column: Any, values: ColumnValues) -> str:
     example = next(text for text in values.counts if math.isnan(kind.parse_or_missing(text) or math.nan))
     if n_lost == values.n_values:
         raise InvalidInputError(
-            f"the column {values.name!r} is given as {kind.name!r}, but none of its values can be read as "
-            f"{kind.description}: the first is {example!r}. Give another kind, or leave it to be inferred."
+            f"the column {values.name!r} is declared as {kind.name!r}, but none of its values can be read "
+            f"as {kind.description}: the first is {example!r}. Choose another kind, or omit it to infer the "
+            "kind."
         )
     return f"{n_lost:,} of {values.n_values:,} values, such as {example!r}, count as missing"
 

@@ -197,7 +197,7 @@ def encode_label_matrix(Y: Any, n_rows: int | None = None) -> tuple[NDArray[Any]
         )
     if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
         raise InvalidInputError(
-            "Y must hold 0 and 1 only, 1 where a row has the label of the column. Use "
+            "Y must contain only 0 and 1, with 1 where a row has the label of the column. Use "
             "sklearn.preprocessing.MultiLabelBinarizer to make such a matrix."
         )
     return np.arange(values.shape[1]) if names is None else names, values.astype(bool)

@@ -150,8 +150,8 @@ def _raise_length(name: str, length: int, row: int, vector: Any, value: Any) -> 
     shown = to_text(value) or ""
     found = f"contains {shown[:40]!r}" if vector is None else f"has a vector of {len(vector):,}"
     raise InvalidInputError(
-        f"the column {name!r} holds vectors of {length:,} numbers, but row {row:,} {found}: all vectors of a "
-        "column must have the same length. Correct the row, or leave its vector missing."
+        f"the column {name!r} contains vectors of {length:,} numbers, but row {row:,} {found}: all vectors "
+        "of a column must have the same length. Correct the row, or leave its vector missing."
     )
 
 
@@ -211,8 +211,8 @@ def encode_column(
     vectors = encode([texts[row] for row in rows]) if rows else np.zeros((0, length), dtype=np.float32)
     if length and vectors.shape[1] != length:
         raise InvalidInputError(
-            f"text_encoder gave vectors of {length:,} numbers in training, but gives {vectors.shape[1]:,} "
-            "now: use the same encoder."
+            f"text_encoder returned vectors of {length:,} numbers in training, but now returns "
+            f"{vectors.shape[1]:,}: use the same encoder."
         )
     block = np.full((len(texts), vectors.shape[1]), np.nan, dtype=np.float32)
     block[rows] = vectors

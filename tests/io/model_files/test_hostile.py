@@ -173,7 +173,7 @@ def add_state_cases(corpus, fifo):
     corpus.model("tag-unknown", "the kind 'pickle' are not known", {"pickle": "x"})
     corpus.model("two-tags", "described by 2 keys", {"tuple": [], "set": []})
     corpus.model("empty-node", "described by 0 keys", {})
-    corpus.model("plain-model", "describes a CAPOClassifier, but holds a int", 5)
+    corpus.model("plain-model", "describes a CAPOClassifier, but contains a int", 5)
     corpus.model("cycle", "object 0 contains itself", {"object": 0}, [{"tuple": [{"object": 0}]}])
     corpus.model("cycle-of-two", "contains itself", {"object": 0}, [[{"object": 1}], [{"object": 0}]])
     for number in (-1, 99, "0", None, True, 0.5, [0]):

@@ -232,7 +232,7 @@ def test_edited_parts_are_noticed(saved, tmp_path):
         ({"versions": None}, "has a malformed manifest: see 'versions'"),
         ({"schema": []}, "has a malformed manifest: see 'schema'"),
         ({"classes": 5}, "has a malformed manifest: see 'classes'"),
-        ({"estimator": "sklearn.svm.SVC"}, "describes a sklearn.svm.SVC, but holds a CAPOClassifier"),
+        ({"estimator": "sklearn.svm.SVC"}, "describes a sklearn.svm.SVC, but contains a CAPOClassifier"),
     ],
 )
 def test_manifests_of_others_are_refused(changes, sentence, saved, tmp_path):
@@ -324,7 +324,7 @@ def test_types_that_differ_between_releases_are_no_question_of_trust(tmp_path):
         return manifest
 
     model = GaussianProcessClassifier().fit(X[:20], Y[:20])
-    with pytest.warns(CapoWarning, match="holds types that capo cannot check"):
+    with pytest.warns(CapoWarning, match="contains types that capo cannot check"):
         capo.save(model, tmp_path / "m.capo")
     with pytest.raises(ModelFileError, match="not known to be safe: sklearn"):
         capo.load(tmp_path / "m.capo")
@@ -371,7 +371,7 @@ def test_a_search_can_be_scored_again(scoring, tmp_path):
 
 def test_what_cannot_be_saved_says_so_and_writes_nothing(tmp_path):
     path = tmp_path / "m.capo"
-    with pytest.raises(ModelFileError, match="a measure can be given as a formula"):
+    with pytest.raises(ModelFileError, match="a measure can be a formula"):
         capo.save(light(lambda tp, fp, fn, tn: tp - fp).fit(X, Y), path)
     with pytest.raises(NotFittedError):
         capo.save(light(), path)
