@@ -93,7 +93,7 @@ def test_a_column_that_holds_no_scores_gets_a_sentence(scored, capsys, tmp_path)
         capsys, "fit", tmp_path / "t.csv", "-t", "y", "--scores", "name", "-o", tmp_path / "m.capo"
     )
     assert code == 2
-    assert "the score column 'name' holds" in err
+    assert "the score column 'name' contains" in err
 
 
 def test_svmlight_files_have_no_score_columns(capsys, tmp_path):

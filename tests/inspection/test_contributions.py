@@ -87,7 +87,7 @@ def test_errors():
     many = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=2, random_state=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="models of two classes"):
         explain_rows(many, X[:1], X)
-    with pytest.raises(InvalidInputError, match="an even number from 4 on: got 3"):
+    with pytest.raises(InvalidInputError, match="an even number of at least 4: got 3"):
         explain_rows(Product(), X[:1], X, n_walks=3)
     with pytest.raises(InvalidInputError, match=r"of the same kind.*got DataFrame of shape .* and ndarray"):
         explain_rows(Product(), pd.DataFrame(X[:1]), X)

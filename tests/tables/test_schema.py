@@ -60,7 +60,7 @@ def test_given_kinds_overrule():
     frame = pd.DataFrame({"zip": ["01067", "80331"] * N, "code": [1, 2] * N, "note": ["x y", "z"] * N})
     assert kinds(frame) == ["code", "number", "category"]
     assert kinds(frame, zip="number", code="category", note="text") == ["number", "category", "text"]
-    with pytest.raises(InvalidInputError, match="no column 'zap'"):
+    with pytest.raises(InvalidInputError, match="the column 'zap', which does not exist"):
         kinds(frame, zap="number")
     with pytest.raises(InvalidInputError, match="unknown kind 'zip code': choose one of boolean, code"):
         kinds(frame, zip="zip code")

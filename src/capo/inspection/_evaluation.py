@@ -29,7 +29,7 @@ RATES: dict[str, Callable[..., FloatArray]] = {
 }
 #: Follows the name of a measure that is the best value of all thresholds on the rows.
 BEST_THRESHOLD = ", best threshold"
-#: Matrices of more classes are printed as their largest confusions.
+#: For more classes, only the largest confusions are printed.
 MAX_SHOWN_CLASSES = 10
 #: Of more rows, resamples are drawn from groups of rows with similar scores.
 MAX_RESAMPLED_ROWS = 10_000
@@ -87,7 +87,7 @@ class PromiseTest:
         The probability of as many failures or more where the promise just holds; with segments, times their
         number.
     segment : str
-        The segment that the promise is about, if there are segments.
+        The segment of the promise, if there are segments.
     """
 
     constraint: Constraint
@@ -113,7 +113,7 @@ class PromiseTest:
         return f"promise: {self.constraint}{where} with {confidence}; {self.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The test as values that JSON can hold."""
+        """The test as values for JSON."""
         return {**asdict(self), "constraint": str(self.constraint), "verdict": self.verdict}
 
 
@@ -172,7 +172,7 @@ class Evaluation:
     is_satisfied : bool
         Whether the rows satisfy the constraint at the model's threshold.
     promises : tuple of PromiseTest
-        Whether these rows contradict the promises of the model, if it has some.
+        Whether these rows contradict the promises of the model, if there are any.
     caution : str
         A reason to doubt the values; empty if there is none.
     max_error : float
@@ -207,7 +207,7 @@ class Evaluation:
     savings: Savings | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as values that JSON can hold."""
+        """The evaluation as values for JSON."""
         confusion: Any = self.confusion
         if isinstance(confusion, ConfusionCounts):
             confusion = confusion._asdict()
@@ -320,7 +320,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate the outputs of a model on labeled rows, with 95% intervals.
 
-    `capo.dask.evaluate` does the same where the rows are, `capo evaluate` for a file.
+    `capo.dask.evaluate` does the same for rows on a cluster, and `capo evaluate` for a file.
 
     The intervals are quantiles of a Bayesian bootstrap with pseudo-rows in each cell of the confusion matrix;
     those of the rates of many classes and labels are exact. For two classes they cover the value on new rows

@@ -40,30 +40,30 @@ from ._comparison import ComparedRows, fold_codes
 from ._formatting import format_interval, format_table, format_value
 from ._targets import BinaryTargets, Targets, decide, negative_and_positive, target_type, targets_of_model
 
-#: Columns that are explained at most; of a wider table, some must be chosen.
+#: Largest number of columns to explain; for a wider table, some must be chosen.
 MAX_COLUMNS = 1000
-#: Rows of which correlations are computed.
+#: Number of rows for correlations.
 MAX_CORRELATION_ROWS = 2000
 #: Number of categories distinguished in correlations; all rarer ones are merged.
 MAX_CATEGORIES = 30
-#: Names of columns of one group that are written out.
+#: Largest number of printed names of columns of a group.
 MAX_JOINED_NAMES = 3
-#: Longer values are cut where they are printed.
+#: Longer values are truncated when printed.
 MAX_VALUE_LENGTH = 24
 MISSING = "(missing)"
-#: Rows that are predicted at once.
+#: Number of rows to predict at once.
 BLOCK_ROWS = 20_000
 #: Numbers in this range are printed without digits after the point.
 MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
 #: Description of the rows.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
-#: Bootstrap resamples.
+#: Number of bootstrap resamples.
 N_RESAMPLES = 200
 #: Standard errors on either side of the value in a 95% interval.
 N_STD_ERRORS = float(ndtri(0.975))
-#: Rows of each class that a sample has, if there are as many.
+#: Number of rows of each class in a sample, if there are as many.
 MIN_CLASS_ROWS = 200
-#: Rows that are predicted at most; with many columns, fewer rows are used, but not fewer than these.
+#: Largest number of predicted rows; with many columns, fewer rows are used, but at least this many.
 MAX_PREDICTIONS, MIN_ROWS = 500_000, 200
 #: Bins of a column of numbers; the most frequent categories, of which there may be more.
 N_BINS = 10
@@ -73,12 +73,12 @@ OTHER = "(other)"
 Part = tuple[Any, IntArray]
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000
-#: Contributions of a row that are printed, the largest first.
+#: Number of printed contributions of a row, the largest first.
 MAX_PRINTED = 10
 
 
 def as_table(X: Any) -> Any:
-    """Return a data frame, array or sparse matrix as it is, and lists of rows as an array."""
+    """Return a data frame, array or sparse matrix unchanged, and lists of rows as an array."""
     return X if is_dataframe(X) or issparse(X) else np.asarray(X)
 
 
@@ -353,7 +353,7 @@ class Importance:
     effects : list of ColumnEffect
         How the model's output changes with the strongest columns.
     n_rows, n_total_rows : int
-        The number of rows that were used, drawn at random, and of all rows.
+        The number of rows used, drawn at random, and the number of all rows.
     n_repeats : int
         The number of times that each column was shuffled.
     rows : str
@@ -373,7 +373,7 @@ class Importance:
     caution: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The importance as values that JSON can hold."""
+        """The importance as values for JSON."""
         return {
             "measure": self.measure,
             "value": self.value,
@@ -811,7 +811,7 @@ class RowExplanation:
     contributions: list[Contribution]
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as values that JSON can hold."""
+        """The explanation as values for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -905,7 +905,7 @@ def explain_rows(
             "labels, train a model of one class against the rest, or use importance."
         )
     if n_walks < 4 or n_walks % 2:
-        raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
+        raise InvalidInputError(f"n_walks must be an even number of at least 4: got {n_walks}.")
     rows, background = as_table(rows), as_table(background)
     kinds = [(is_dataframe(each), issparse(each), each.shape[1:]) for each in (rows, background)]
     if kinds[0] != kinds[1] or len(rows.shape) != 2 or not background.shape[0]:
@@ -1045,7 +1045,7 @@ def worst_errors(
         The decisions for the positive class; by default those of the model for X. Rows with NaN are left out:
         in ``model.oof_decision_`` these are the rows that no fold held out.
     n : int, default=10
-        The number of errors at most.
+        The largest number of errors to return.
     first_row : int, default=1
         The number of the first row.
     losses : array-like of shape (n_samples,), optional
