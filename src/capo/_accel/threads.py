@@ -122,7 +122,7 @@ def library_threads_for(n_numbers: int, *, find_libraries: bool = False) -> Iter
 
 #: Shorter vectors are left to the allocator, which keeps their memory.
 MIN_LENGTH = 2**20
-#: References to a vector that only the pool has: the one in its list, and the argument of the count.
+#: Reference count of a vector that only the pool holds: its list entry and the argument of `getrefcount`.
 REFERENCES_OF_POOL = 2
 
 

@@ -122,7 +122,7 @@ def training_checksums(manifest: Manifest) -> list[str]:
 
 
 def training_table_notes(manifest: Manifest, table: TableReader, console: Console) -> list[str]:
-    """Notes, also logged, if the model was trained on this very table, or its guarantee was tested on it."""
+    """Log and return notes if the model was trained, or its guarantee tested, on this table."""
     checksum, notes = table_sha256(table), []
     if checksum in training_checksums(manifest):
         notes.append("The model was trained on these rows: its values on them are too optimistic.")

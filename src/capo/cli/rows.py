@@ -196,7 +196,7 @@ def _binary_columns(loaded: LoadedModel, batch: Batch, X: Any, log_odds: FloatAr
 
 
 def _class_columns(loaded: LoadedModel, features: Any) -> dict[str, Any]:
-    """The class or the labels of each row, and the probability of each."""
+    """The class or the labels of each row, and the probability of each class or label."""
     model, schema = loaded.model, loaded.schema
     probabilities, names = model.predict_proba(features), [str(name) for name in model.classes_.tolist()]
     columns = {f"probability_{name}": probabilities[:, k] for k, name in enumerate(names)}

@@ -81,7 +81,7 @@ def score_rows(block: Block, v: FloatArray) -> ScoredRows:
 
 
 class BinIndex:
-    """Finds the bins of rows: their positions in the flat arrays of `ScoreBins`.
+    """Assigns rows to bins, as positions in the flat arrays of `ScoreBins`.
 
     A grid of equal cells gives the answer for all scores but those in cells with edges. The cell of a number
     never falls as the number rises, rounding included, so that only edges in the cell of a score need to be

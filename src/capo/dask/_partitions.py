@@ -98,7 +98,7 @@ class Partitions:
         return Partitions([((name, number),) for number in range(len(self.parts))], graph, self.client)
 
     def persist(self, folder: str | None = None) -> Partitions:
-        """Compute the tasks, whose results stay in the memory of the workers.
+        """Compute the tasks and keep the results in the workers' memory.
 
         Without a cluster they stay in this process: in memory or, with a folder, in files there, which are
         mapped into memory.

@@ -25,11 +25,11 @@ LOGISTIC_TOL = 1e-13
 GRADIENT_TOL_FACTOR = 1e4
 #: Steps of Newton's method, and halvings of a step, before another method takes over.
 MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
-#: The share of the expected decrease that a step of Newton's method must reach.
+#: The sufficient-decrease constant of the line search (Armijo).
 SUFFICIENT_DECREASE = 1e-4
 #: Number added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
 MIN_CURVATURE = 1e-12
-#: With more columns a method that learns the curvature takes less time than Newton's.
+#: With more columns than this, L-BFGS-B is faster than Newton's method.
 MAX_NEWTON_COLUMNS = 400
 
 
@@ -61,7 +61,7 @@ class ClassScores:
 
     @property
     def mean_probability(self) -> float:
-        """The mean of the probabilities: what they were calibrated to, up to the error of the calibration."""
+        """The mean predicted probability; the share of positives up to calibration error."""
         return float(np.average(expit(self.log_odds), weights=self.weight))
 
     @property
@@ -164,7 +164,7 @@ def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArra
 def robust_scale(values: FloatArray) -> tuple[float, float]:
     """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant.
 
-    Values that differ by rounding errors only are constant: no other value may be measured in such errors.
+    Values that differ only by rounding count as constant, so that the scale is never a rounding error.
     """
     low, center, high = np.quantile(values, (0.001, 0.5, 0.999))
     spreads = float(np.abs(np.clip(values, low, high) - center).mean()), float(np.ptp(values))

@@ -162,7 +162,7 @@ class Constraint:
         """Exact p-values of the hypothesis that the constraint is violated.
 
         The probability of at most this many failures in this many trials if the rate were at its limit.
-        Numbers of rows with weights need not be whole.
+        Counts of weighted rows may be fractional.
         """
         failed, total = np.asarray(failures, dtype=np.float64), np.asarray(trials, dtype=np.float64)
         others = np.maximum(total - failed, np.finfo(float).tiny)

@@ -89,7 +89,7 @@ class Threshold(Decision):
 NO_ROW_CUT = 1e9
 #: Log-odds below those of any row.
 ALL_ROWS_CUT = -NO_ROW_CUT
-#: A threshold that gives every row the same label lies this far beyond all scores.
+#: Distance beyond all scores of a threshold that gives every row the same label.
 MARGIN_BEYOND_SCORES = 1e-3
 #: The confidence with which a constraint must hold on the training rows, where no calibration rows are held
 #: out for a promise.

@@ -350,12 +350,11 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
-        # Score columns of two classes have a warning of their own.
-        own = score_columns(given) if task.target_type == "binary" else []
+        columns = schema.take(score_columns(given), others=True)
         warn_of_data(
             raw,
             fold_numbers(splits, len(targets)),
-            None if isinstance(kinds, FeatureSchema) else self.schema_.take(own, others=True),
+            None if isinstance(kinds, FeatureSchema) else columns,
             targets,
             self.target_name_,
             stacklevel=4,
@@ -364,7 +363,6 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
         with timer("delta"):
-            columns = schema.take(score_columns(given), others=True)
             has_delta = columns.columns or not self.score_columns
             delta = task.used_delta(measure, len(classes)) if has_delta else None
             self.delta_, features = fit_delta(delta, X, columns, random)

@@ -435,7 +435,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return self
 
     def _check_can_hold_out(self, sample_weight: ArrayLike | None) -> None:
-        """Raise an error if calibration rows cannot be held out, or would not choose the threshold."""
+        """Raise an error if calibration rows cannot be held out, or would have no effect on the threshold."""
         if not isinstance(self.threshold, str):
             raise InvalidInputError(
                 "a measure with a confidence chooses the threshold on calibration rows: leave threshold at "

@@ -158,7 +158,7 @@ def histogram_tree(predictor: Any) -> TreeNodes:
 
 
 def _with_members(tree: TreeNodes, nodes: Iterable[int], members: Sequence[Sequence[int]]) -> TreeNodes:
-    """The tree, with tests of some nodes on whether a column's code is one of some codes."""
+    """The tree, with set-membership tests at some nodes."""
     mode, threshold = tree.mode.copy(), tree.threshold.copy()
     for node, codes in zip(nodes, members, strict=True):
         # The operator needs at least one code; no number is below minus infinity.

@@ -410,7 +410,7 @@ def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray((mixed ^ (mixed >> _SHIFT)) * _MULTIPLIER)
 
 
-#: A larger share of rows with a copy in another fold gives a warning, of copies of training rows an error.
+#: Above this share, copies in another fold cause a warning, and copies of training rows an error.
 MAX_DUPLICATE_SHARE = 0.05
 #: Fingerprints that are kept: those of the smallest hashes, which are a random sample of the rows.
 MAX_FINGERPRINTS = 100_000
