@@ -354,7 +354,9 @@ class BaseAdaptedClassifier(AdaptationParameters, ClassifierMixin, CapoEstimator
         warn_of_data(
             raw,
             fold_numbers(splits, len(targets)),
-            None if isinstance(kinds, FeatureSchema) else columns,
+            None
+            if isinstance(kinds, FeatureSchema)
+            else self.schema_.take(score_columns(given), others=True),
             targets,
             self.target_name_,
             stacklevel=4,
