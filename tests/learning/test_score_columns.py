@@ -180,7 +180,7 @@ def test_bad_score_columns_get_a_sentence(change, column, message):
 
 def test_a_column_given_twice_and_nothing_left_for_others():
     X, y = make_table()
-    with pytest.raises(InvalidInputError, match="given twice"):
+    with pytest.raises(InvalidInputError, match="appears twice"):
         fit([ScoreColumn("score"), ("again", ScoreColumn("score"))], X, y)
     with pytest.raises(InvalidInputError, match="no columns to learn from"):
         fit([ScoreColumn("score"), "linear"], X[["score"]], y)
