@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sklearn
 from joblib import Memory, parallel_config
+from joblib import hash as content_hash
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -72,6 +73,11 @@ class TrainingSet:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.targets)
+
+    @cached_property
+    def table_hash(self) -> str:
+        """A hash of the table, computed once: that of a data frame of many columns takes time."""
+        return str(content_hash(self.X))
 
     @cached_property
     def folds(self) -> IntArray:
@@ -292,13 +298,14 @@ class _FoldRows:
     """
 
     def __init__(self, training: TrainingSet, job: TrainingJob) -> None:
-        self._X, self.targets, self.classes = training.X, training.targets, training.classes
+        self._training, self._X = training, training.X
+        self.targets, self.classes = training.targets, training.classes
         self.train_rows, self.predict_rows = job.train_rows, job.predict_rows
         self._fitted: dict[Any, Any] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
         """The key of results in a cache."""
-        return self._X, self.targets, self.classes, self.train_rows, self.predict_rows
+        return self._training.table_hash, self.targets, self.classes, self.train_rows, self.predict_rows
 
     @cached_property
     def table(self) -> Any:
