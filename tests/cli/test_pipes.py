@@ -10,6 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from capo.io.atomic import atomic_write
+
 from .cases import FAST, table
 
 
@@ -90,5 +92,10 @@ def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_pa
     assert process.returncode == code
     assert b"Traceback" not in err
     assert (b"no output file was changed" in err) == (number != signal.SIGKILL)
-    assert [each.name for each in tmp_path.iterdir()] == ["p.csv"]
     assert old.read_bytes() == b"old"
+    for left in tmp_path.glob(".capo-*.part"):  # a killed process cannot remove its temporary file
+        assert number == signal.SIGKILL
+        os.utime(left, (0, 0))
+    with atomic_write(tmp_path / "next.csv") as file:
+        file.write(b"new")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["next.csv", "p.csv"]

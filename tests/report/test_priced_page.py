@@ -61,5 +61,5 @@ def test_weights_count_rows_several_times(priced):
 
 def test_prices_of_other_rows_are_refused(priced):
     model, positive, decision, prices = priced
-    with pytest.raises(InvalidInputError, match="prices of 5 rows"):
+    with pytest.raises(InvalidInputError, match="prices has 5 rows, but the table has"):
         render(model, positive, decision, prices.take_rows(np.arange(5)))

@@ -499,7 +499,7 @@ def _target_kind(y: Any) -> str | None:
         return "multilabel-indicator"
     try:
         with np.errstate(invalid="ignore"):  # missing labels, which the task explains
-            return str(type_of_target(y))
+            return str(type_of_target(target_columns.plain_labels(y)))
     except (TypeError, ValueError):
         return None
 

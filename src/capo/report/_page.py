@@ -216,7 +216,7 @@ def render_report(
             context |= _describe_threshold(model, labels, scores, evaluation)
         else:
             if len(prices) != len(scores):
-                raise InvalidInputError(f"prices has {len(prices)} rows, but {len(scores)} rows.")
+                raise InvalidInputError(f"prices has {len(prices)} rows, but the table has {len(scores)}.")
             log_odds = scores + model.decision_.log_odds
             predicted, decided = log_odds > prices.log_odds, prices.decide(log_odds)
             savings = (evaluation.savings if evaluation else None) or estimate_savings(
