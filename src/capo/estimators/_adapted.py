@@ -45,11 +45,7 @@ from ..learning.auxiliaries import (
     set_random_states,
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
-from ..learning.folds import (
-    check_fold_sizes,
-    fold_numbers,
-    split_folds,
-)
+from ..learning.folds import check_fold_sizes, fold_numbers, split_folds
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure

@@ -16,15 +16,7 @@ from .._compat import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from . import kinds as column_kinds
 from .dates import DateKind, DurationKind, is_time_name
-from .kinds import (
-    MAX_ODD_SHARE,
-    CategoryKind,
-    CodeKind,
-    ColumnKind,
-    ColumnValues,
-    ParsedKind,
-    Recognition,
-)
+from .kinds import MAX_ODD_SHARE, CategoryKind, CodeKind, ColumnKind, ColumnValues, ParsedKind, Recognition
 from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind, has_pointed_thousands
 from .vectors import VectorKind, parse_vectors, recognize_vectors
 
