@@ -108,9 +108,9 @@ class StackPrior(Prior):
     delta_ridge : float, default=inf
         The penalty on the weights of the features; inf leaves them at 0.
     is_external : bool, default=False
-        Whether no auxiliary was trained on these rows. In this case, `tune` uses the features for any
-        out-of-fold gain in log loss, and the weights of outputs and features are shrunk toward 0. Otherwise
-        the gain must be `MIN_GAIN_STD_ERRORS` standard errors.
+        Whether all auxiliaries are frozen or score columns, so that none has learned from the features. Then
+        `tune` uses the features for any out-of-fold gain in log loss, and the weights of outputs and features
+        are shrunk toward 0. Otherwise the gain must be `MIN_GAIN_STD_ERRORS` standard errors.
     is_averaging : bool, default=False
         Whether the weights of the outputs are shrunk toward their plain average where the data have another
         center.
